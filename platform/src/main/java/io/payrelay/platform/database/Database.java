@@ -1,0 +1,70 @@
+package io.payrelay.platform.database;
+
+import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariDataSource;
+import io.payrelay.platform.errors.Category;
+import io.payrelay.platform.errors.Failures;
+import io.payrelay.platform.errors.PayrelayException;
+import org.jdbi.v3.core.Jdbi;
+import org.jdbi.v3.postgres.PostgresPlugin;
+
+/** A bounded connection pool with JDBI on top. Safe for any thread; close it last. */
+public final class Database implements AutoCloseable {
+
+  private final HikariDataSource pool;
+  private final Jdbi jdbi;
+
+  private Database(HikariDataSource pool) {
+    this.pool = pool;
+    this.jdbi = Jdbi.create(pool).installPlugin(new PostgresPlugin());
+  }
+
+  /**
+   * Opens the pool and tries it once.
+   *
+   * @param applicationName what pg_stat_activity shows
+   * @throws PayrelayException FATAL where credentials are refused, RETRIABLE where nobody answers
+   */
+  public static Database open(DatabaseConfig config, String applicationName) {
+    HikariConfig hikari = new HikariConfig();
+    hikari.setPoolName(applicationName);
+    hikari.setJdbcUrl(config.url());
+    hikari.setUsername(config.user());
+    if (!config.password().reveal().isEmpty()) {
+      hikari.setPassword(config.password().reveal());
+    }
+    hikari.setMaximumPoolSize(config.poolSizeMax());
+    hikari.setMinimumIdle(1);
+    hikari.setConnectionTimeout(config.connectTimeout().toMillis());
+    hikari.setInitializationFailTimeout(config.connectTimeout().toMillis());
+    hikari.addDataSourceProperty("ApplicationName", applicationName);
+    hikari.addDataSourceProperty("reWriteBatchedInserts", "true");
+    // A peer that vanished without a word must not hold a connection for the hours TCP would wait.
+    hikari.addDataSourceProperty("socketTimeout", "60");
+    hikari.addDataSourceProperty("tcpKeepAlive", "true");
+    try {
+      return new Database(new HikariDataSource(hikari));
+    } catch (RuntimeException e) {
+      String state = Failures.sqlState(e);
+      boolean refused = state != null && !state.startsWith("08") && !state.startsWith("57");
+      throw new PayrelayException(
+          refused ? Category.FATAL : Category.RETRIABLE,
+          "No connection to the database (SQLSTATE "
+              + state
+              + "): check PAYRELAY_DATABASE_URL, PAYRELAY_DATABASE_USER and"
+              + " PAYRELAY_DATABASE_PASSWORD, and that the server runs",
+          e);
+    }
+  }
+
+  /** JDBI over the pool. */
+  public Jdbi jdbi() {
+    return jdbi;
+  }
+
+  /** Closes every connection. */
+  @Override
+  public void close() {
+    pool.close();
+  }
+}

@@ -1,0 +1,84 @@
+package io.payrelay.platform.errors;
+
+import java.io.IOException;
+import java.sql.SQLException;
+import java.sql.SQLTransientException;
+import java.util.concurrent.TimeoutException;
+import org.apache.kafka.common.errors.AuthenticationException;
+import org.apache.kafka.common.errors.AuthorizationException;
+import org.jspecify.annotations.Nullable;
+
+/** Puts any failure into its {@link Category}: the only place that decides. Stateless. */
+public final class Failures {
+
+  private static final int CAUSE_DEPTH_MAX = 16;
+
+  private Failures() {}
+
+  /** The category of a failure, looking through wrappers to the first cause that says something. */
+  public static Category categoryOf(Throwable failure) {
+    Throwable cause = failure;
+    for (int depth = 0; cause != null && depth < CAUSE_DEPTH_MAX; depth++) {
+      Category category = own(cause);
+      if (category != null) {
+        return category;
+      }
+      cause = cause.getCause();
+    }
+    return Category.FATAL;
+  }
+
+  /** The SQLSTATE of the first SQL error among the causes, or null. */
+  public static @Nullable String sqlState(Throwable failure) {
+    Throwable cause = failure;
+    for (int depth = 0; cause != null && depth < CAUSE_DEPTH_MAX; depth++) {
+      if (cause instanceof SQLException sql && sql.getSQLState() != null) {
+        return sql.getSQLState();
+      }
+      cause = cause.getCause();
+    }
+    return null;
+  }
+
+  private static @Nullable Category own(Throwable failure) {
+    if (failure instanceof PayrelayException ours) {
+      return ours.category();
+    }
+    if (failure instanceof SQLException sql) {
+      return ofSqlState(sql);
+    }
+    if (failure instanceof AuthenticationException || failure instanceof AuthorizationException) {
+      return Category.FATAL;
+    }
+    if (failure instanceof org.apache.kafka.common.KafkaException
+        || failure instanceof IOException
+        || failure instanceof TimeoutException) {
+      return Category.RETRIABLE;
+    }
+    return null;
+  }
+
+  private static Category ofSqlState(SQLException failure) {
+    String state = failure.getSQLState();
+    if (state == null) {
+      return failure instanceof SQLTransientException ? Category.RETRIABLE : Category.FATAL;
+    }
+    // 08 connection, 40 serialization and deadlock, 53 resources, 55P03 lock not available, 57
+    // operator
+    // intervention (restart, cancel), 58 system: the server or the moment, not the statement.
+    boolean heals =
+        state.startsWith("08")
+            || state.startsWith("40")
+            || state.startsWith("53")
+            || state.startsWith("57")
+            || state.startsWith("58")
+            || state.equals("55P03")
+            // A unique key written by somebody else in the same moment: look again, then decide.
+            || state.equals("23505");
+    if (heals) {
+      return Category.RETRIABLE;
+    }
+    // 22 data, 23 integrity: this item is wrong, the next one may be right.
+    return state.startsWith("22") || state.startsWith("23") ? Category.REJECTED : Category.FATAL;
+  }
+}

@@ -1,0 +1,131 @@
+package io.payrelay.schemas;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.StreamReadFeature;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectReader;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.avro.AvroRuntimeException;
+import org.apache.avro.Schema;
+import org.apache.avro.SchemaNormalization;
+import org.apache.avro.generic.GenericDatumReader;
+import org.apache.avro.generic.GenericDatumWriter;
+import org.apache.avro.generic.GenericRecord;
+import org.apache.avro.io.BinaryEncoder;
+import org.apache.avro.io.DecoderFactory;
+import org.apache.avro.io.EncoderFactory;
+
+/**
+ * JSON payloads to Avro bytes and back to records, in Avro's single-object framing (two marker
+ * bytes, the schema's 64-bit fingerprint, the body), which needs no registry. Not thread-safe: one
+ * a thread.
+ */
+public final class EventCodec {
+
+  private static final int MARKER = 0xC301;
+  private static final int HEADER_BYTES = 10;
+  private static final ObjectReader JSON =
+      JsonMapper.builder()
+          .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
+          .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+          .build()
+          .reader();
+
+  private final EventCatalogue catalogue;
+  private final Map<String, Writer> writers = new HashMap<>();
+  private final Map<Long, Schema> schemas = new HashMap<>();
+  private final ByteArrayOutputStream buffer = new ByteArrayOutputStream(1024);
+  private final BinaryEncoder encoder = EncoderFactory.get().directBinaryEncoder(buffer, null);
+
+  private record Writer(EventType type, byte[] header, GenericDatumWriter<Object> datum) {}
+
+  /** A codec for the catalogue's types. */
+  public EventCodec(EventCatalogue catalogue) {
+    this.catalogue = catalogue;
+    for (EventType type : catalogue.all()) {
+      long fingerprint = SchemaNormalization.parsingFingerprint64(type.schema());
+      schemas.put(fingerprint, type.schema());
+      byte[] header =
+          ByteBuffer.allocate(HEADER_BYTES)
+              .putShort((short) MARKER)
+              .order(ByteOrder.LITTLE_ENDIAN)
+              .putLong(fingerprint)
+              .array();
+      writers.put(type.name(), new Writer(type, header, new GenericDatumWriter<>(type.schema())));
+    }
+  }
+
+  /**
+   * Encodes a payload.
+   *
+   * @throws EncodingException where the type is unknown or the payload does not fit its schema
+   */
+  public byte[] encode(String eventType, String json) throws EncodingException {
+    Writer writer = writers.get(eventType);
+    if (writer == null) {
+      throw new EncodingException("event type " + eventType + " is not in the catalogue");
+    }
+    JsonNode node = parse(json);
+    Object value = JsonToAvro.convert(node, writer.type().schema(), "payload", 0);
+    buffer.reset();
+    buffer.writeBytes(writer.header());
+    try {
+      writer.datum().write(value, encoder);
+      encoder.flush();
+    } catch (IOException | AvroRuntimeException e) {
+      throw new EncodingException("payload does not fit schema of " + eventType, e);
+    }
+    return buffer.toByteArray();
+  }
+
+  /**
+   * Decodes a record of a known schema.
+   *
+   * @throws EncodingException where the bytes are none
+   */
+  public GenericRecord decode(byte[] bytes) throws EncodingException {
+    if (bytes.length < HEADER_BYTES || ByteBuffer.wrap(bytes).getShort() != (short) MARKER) {
+      throw new EncodingException("not a record in Avro's single-object framing");
+    }
+    long fingerprint = ByteBuffer.wrap(bytes, 2, 8).order(ByteOrder.LITTLE_ENDIAN).getLong();
+    Schema schema = schemas.get(fingerprint);
+    if (schema == null) {
+      throw new EncodingException(
+          "schema with fingerprint " + Long.toHexString(fingerprint) + " is not known");
+    }
+    try {
+      return new GenericDatumReader<GenericRecord>(schema)
+          .read(
+              null,
+              DecoderFactory.get()
+                  .binaryDecoder(bytes, HEADER_BYTES, bytes.length - HEADER_BYTES, null));
+    } catch (IOException | AvroRuntimeException e) {
+      throw new EncodingException("record of " + schema.getName() + " is damaged", e);
+    }
+  }
+
+  /** The types this codec knows. */
+  public EventCatalogue catalogue() {
+    return catalogue;
+  }
+
+  private static JsonNode parse(String json) throws EncodingException {
+    try {
+      JsonNode node = JSON.readTree(json);
+      if (node == null || node.isMissingNode()) {
+        throw new EncodingException("payload is empty");
+      }
+      return node;
+    } catch (JsonProcessingException e) {
+      // Jackson's own message quotes the payload.
+      throw new EncodingException("payload is not one JSON value, or names a field twice");
+    }
+  }
+}
