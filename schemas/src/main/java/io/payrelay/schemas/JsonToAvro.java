@@ -137,7 +137,7 @@ final class JsonToAvro {
     return values;
   }
 
-  private static Object longValue(JsonNode json, Schema schema, String path)
+  private static @Nullable Object longValue(JsonNode json, Schema schema, String path)
       throws EncodingException {
     if (json.isTextual() && schema.getLogicalType() != null) {
       ChronoUnit unit =
@@ -173,8 +173,8 @@ final class JsonToAvro {
     }
   }
 
-  private static <T extends @Nullable Object> T expect(
-      boolean fits, T value, String path, String expected) throws EncodingException {
+  private static @Nullable Object expect(
+      boolean fits, @Nullable Object value, String path, String expected) throws EncodingException {
     if (!fits) {
       throw mismatch(path, expected);
     }
