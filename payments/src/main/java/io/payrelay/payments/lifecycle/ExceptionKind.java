@@ -1,0 +1,33 @@
+package io.payrelay.payments.lifecycle;
+
+/** What a person has to look at. */
+public enum ExceptionKind {
+  /** The provider took money for a payment that had FAILED. */
+  LATE_SUCCESS,
+  /** A second provider transaction took money for one payment. */
+  DOUBLE_CHARGE,
+  AMOUNT_MISMATCH,
+  CURRENCY_MISMATCH,
+  PAYEE_MISMATCH,
+  PROVIDER_MISMATCH,
+  /** One provider transaction is claimed by two payments. */
+  TRANSACTION_CLAIMED_TWICE,
+  /** The triggering event and the payment row name other terms. */
+  PAYLOAD_MISMATCH,
+  /** Still PENDING or UNKNOWN after all the time it had. */
+  UNRESOLVED,
+  /** The provider refused our idempotency key as used with other parameters. */
+  KEY_REFUSED,
+  UNKNOWN_PROVIDER,
+  DISPUTED,
+  DISPUTE_WON,
+  DISPUTE_LOST,
+  PROVIDER_REFUND,
+  UNMATCHED_PROVIDER_PAYMENT,
+  /** One webhook event id came with two contents. */
+  WEBHOOK_CONFLICT,
+  /** An authentic webhook event could not be decided on. */
+  WEBHOOK_FAILED,
+  /** A payment row exists and its triggering event never came. */
+  MISSING_EVENT
+}

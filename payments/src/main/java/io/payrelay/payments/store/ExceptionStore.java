@@ -1,0 +1,70 @@
+package io.payrelay.payments.store;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.payrelay.payments.lifecycle.ExceptionCase;
+import io.payrelay.payments.money.Money;
+import java.time.OffsetDateTime;
+import java.time.ZoneOffset;
+import java.util.List;
+import java.util.Map;
+import org.jdbi.v3.core.Handle;
+import org.jdbi.v3.core.statement.PreparedBatch;
+import org.jspecify.annotations.Nullable;
+
+/** Exception cases. Stateless, safe for any thread. */
+public final class ExceptionStore {
+
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  /** Opens the cases; one whose business key exists already is left as it is. */
+  public void open(Handle tx, List<ExceptionCase> cases) {
+    if (cases.isEmpty()) {
+      return;
+    }
+    PreparedBatch batch =
+        tx.prepareBatch(
+            """
+            INSERT INTO payrelay.exception_case (business_key, kind, payment_id, provider,
+              provider_transaction_id, expected_amount_minor, expected_currency, observed_amount_minor,
+              observed_currency, trace_id, evidence, event_at)
+            VALUES (:business_key, :kind, :payment_id, :provider, :provider_transaction_id,
+              :expected_amount_minor, :expected_currency, :observed_amount_minor, :observed_currency,
+              :trace_id, :evidence::jsonb, :event_at)
+            ON CONFLICT (business_key) DO NOTHING
+            """);
+    for (ExceptionCase one : cases) {
+      batch
+          .bind("business_key", one.businessKey())
+          .bind("kind", one.kind().name())
+          .bind("payment_id", one.paymentId())
+          .bind("provider", one.provider())
+          .bind("provider_transaction_id", one.providerTransactionId())
+          .bind("expected_amount_minor", minor(one.expected()))
+          .bind("expected_currency", currency(one.expected()))
+          .bind("observed_amount_minor", minor(one.observed()))
+          .bind("observed_currency", currency(one.observed()))
+          .bind("trace_id", one.traceId())
+          .bind("evidence", json(one.evidence()))
+          .bind("event_at", OffsetDateTime.ofInstant(one.eventAt(), ZoneOffset.UTC))
+          .add();
+    }
+    batch.execute();
+  }
+
+  static String json(Map<String, String> evidence) {
+    try {
+      return JSON.writeValueAsString(evidence);
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException("a map of texts is JSON", e);
+    }
+  }
+
+  private static @Nullable Long minor(@Nullable Money money) {
+    return money == null ? null : money.amountMinor();
+  }
+
+  private static @Nullable String currency(@Nullable Money money) {
+    return money == null ? null : money.currency();
+  }
+}

@@ -1,0 +1,289 @@
+package io.payrelay.payments.store;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.payrelay.payments.ledger.Posting;
+import io.payrelay.payments.lifecycle.Decision;
+import io.payrelay.payments.lifecycle.Decision.Note;
+import io.payrelay.payments.lifecycle.ExceptionCase;
+import io.payrelay.payments.lifecycle.Fact;
+import io.payrelay.payments.lifecycle.Observation;
+import io.payrelay.payments.lifecycle.Payment;
+import io.payrelay.payments.lifecycle.PaymentLifecycle;
+import io.payrelay.payments.lifecycle.PaymentStatus;
+import io.payrelay.payments.money.Money;
+import java.time.Instant;
+import java.time.OffsetDateTime;
+import java.time.ZoneOffset;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeSet;
+import org.jdbi.v3.core.Handle;
+import org.jdbi.v3.core.statement.PreparedBatch;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Applies facts: locks the payments, decides on what was locked, and writes everything that follows
+ * (payment row, payment events, postings, cases, outbox rows) into the caller's transaction. Two
+ * payments that race for one provider transaction make one transaction fail with SQLSTATE 23505:
+ * done again, it sees the other's claim and raises the case. Stateless, safe for any thread.
+ */
+public final class FactStore {
+
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private final PaymentStore payments = new PaymentStore();
+  private final LedgerStore ledger = new LedgerStore();
+  private final ExceptionStore exceptions = new ExceptionStore();
+
+  /**
+   * A fact and what became of it.
+   *
+   * @param before null where there is no such payment: nothing was written
+   */
+  public record Applied(Fact fact, @Nullable Payment before, @Nullable Decision decision) {
+
+    /** Was there a payment to apply it to? */
+    public boolean matched() {
+      return decision != null;
+    }
+  }
+
+  private record Change(Fact fact, Payment before, Payment after) {}
+
+  private record NoteRow(Fact fact, Payment payment, Note note) {}
+
+  /**
+   * Applies the facts in the order given.
+   *
+   * @param now the instant of the decision
+   * @return what became of each, in the same order
+   */
+  public List<Applied> apply(Handle tx, List<Fact> facts, Instant now) {
+    TreeSet<String> ids = new TreeSet<>();
+    facts.forEach(fact -> ids.add(fact.paymentId()));
+    Map<String, Payment> current = payments.lock(tx, ids);
+    Map<String, String> claims = claims(tx, facts);
+
+    List<Applied> applied = new ArrayList<>(facts.size());
+    List<Change> changes = new ArrayList<>();
+    List<NoteRow> notes = new ArrayList<>();
+    List<Posting> postings = new ArrayList<>();
+    List<ExceptionCase> cases = new ArrayList<>();
+    Map<String, Payment> changed = new HashMap<>();
+    Map<String, Long> lockedVersions = new HashMap<>();
+    current.forEach((id, payment) -> lockedVersions.put(id, payment.version()));
+    for (Fact fact : facts) {
+      Payment before = current.get(fact.paymentId());
+      if (before == null) {
+        applied.add(new Applied(fact, null, null));
+        continue;
+      }
+      String claimedBy = claims.get(claimKey(fact));
+      Decision decision =
+          PaymentLifecycle.decide(
+              before, fact, before.paymentId().equals(claimedBy) ? null : claimedBy);
+      Payment previous = before;
+      for (Payment state : decision.states()) {
+        changes.add(new Change(fact, previous, state));
+        previous = state;
+        changed.put(state.paymentId(), state);
+        if (state.status() == PaymentStatus.SUCCEEDED) {
+          claims.put(claimKey(fact), state.paymentId());
+        }
+      }
+      if (decision.note() != Note.NONE) {
+        notes.add(new NoteRow(fact, before, decision.note()));
+      }
+      postings.addAll(decision.postings());
+      cases.addAll(decision.exceptions());
+      current.put(before.paymentId(), decision.result(before));
+      applied.add(new Applied(fact, before, decision));
+    }
+    updatePayments(tx, changed, lockedVersions, now);
+    insertEvents(tx, changes, notes);
+    ledger.append(tx, postings);
+    exceptions.open(tx, cases);
+    insertStatusEvents(tx, changes, now);
+    return applied;
+  }
+
+  private static String claimKey(Fact fact) {
+    return fact.provider() + "\n" + fact.providerTransactionId();
+  }
+
+  /** Which payment holds which of the facts' provider transactions. */
+  private static Map<String, String> claims(Handle tx, List<Fact> facts) {
+    TreeSet<String> transactionIds = new TreeSet<>();
+    for (Fact fact : facts) {
+      if (fact.observation() == Observation.SUCCEEDED) {
+        transactionIds.add(Objects.requireNonNull(fact.providerTransactionId()));
+      }
+    }
+    Map<String, String> claims = new HashMap<>();
+    if (!transactionIds.isEmpty()) {
+      tx.createQuery(
+              """
+              SELECT provider, provider_transaction_id, payment_id FROM payrelay.payment
+              WHERE provider_transaction_id = ANY (:ids) AND provider = ANY (:providers)
+              """)
+          .bindArray("ids", String.class, transactionIds)
+          .bindArray(
+              "providers", String.class, new TreeSet<>(facts.stream().map(Fact::provider).toList()))
+          .map(
+              (row, context) ->
+                  Map.entry(row.getString(1) + "\n" + row.getString(2), row.getString(3)))
+          .forEach(entry -> claims.put(entry.getKey(), entry.getValue()));
+    }
+    return claims;
+  }
+
+  private static void updatePayments(
+      Handle tx, Map<String, Payment> changed, Map<String, Long> lockedVersions, Instant now) {
+    if (changed.isEmpty()) {
+      return;
+    }
+    PreparedBatch batch =
+        tx.prepareBatch(
+            """
+            UPDATE payrelay.payment
+            SET status = :status, version = :version, provider_transaction_id = :provider_transaction_id,
+              failure_code = :failure_code, updated_at = :now
+            WHERE payment_id = :payment_id AND version = :locked_version
+            """);
+    for (Payment payment : changed.values()) {
+      batch
+          .bind("status", payment.status().name())
+          .bind("version", payment.version())
+          .bind("provider_transaction_id", payment.providerTransactionId())
+          .bind("failure_code", payment.failureCode())
+          .bind("now", OffsetDateTime.ofInstant(now, ZoneOffset.UTC))
+          .bind("payment_id", payment.paymentId())
+          .bind("locked_version", lockedVersions.get(payment.paymentId()))
+          .add();
+    }
+    for (int count : batch.execute()) {
+      if (count != 1) {
+        // The row was locked: another version now means that somebody writes without the lock.
+        throw new IllegalStateException("a locked payment changed its version");
+      }
+    }
+  }
+
+  private static void insertEvents(Handle tx, List<Change> changes, List<NoteRow> notes) {
+    if (changes.isEmpty() && notes.isEmpty()) {
+      return;
+    }
+    PreparedBatch batch =
+        tx.prepareBatch(
+            """
+            INSERT INTO payrelay.payment_event
+              (payment_id, version, event_type, previous_status, status, fact_source, evidence, event_at)
+            VALUES (:payment_id, :version, :event_type, :previous_status, :status, :fact_source,
+              :evidence::jsonb, :event_at)
+            """);
+    for (Change change : changes) {
+      bindEvent(batch, change.fact(), change.before().paymentId())
+          .bind("version", change.after().version())
+          .bind("event_type", eventType(change.after().status()))
+          .bind("previous_status", change.before().status().name())
+          .bind("status", change.after().status().name())
+          .add();
+    }
+    for (NoteRow note : notes) {
+      bindEvent(batch, note.fact(), note.payment().paymentId())
+          .bind("version", (Long) null)
+          .bind("event_type", eventType(note.note()))
+          .bind("previous_status", note.payment().status().name())
+          .bind("status", (String) null)
+          .add();
+    }
+    batch.execute();
+  }
+
+  private static PreparedBatch bindEvent(PreparedBatch batch, Fact fact, String paymentId) {
+    Map<String, String> evidence = new HashMap<>(fact.evidence());
+    evidence.put("observation", fact.observation().name());
+    putIfPresent(evidence, "provider_transaction_id", fact.providerTransactionId());
+    putIfPresent(evidence, "code", fact.code());
+    putIfPresent(evidence, "reference", fact.reference());
+    Money amount = fact.amount();
+    if (amount != null) {
+      evidence.put("amount_minor", Long.toString(amount.amountMinor()));
+      evidence.put("currency", amount.currency());
+    }
+    return batch
+        .bind("payment_id", paymentId)
+        .bind("fact_source", fact.source().name())
+        .bind("evidence", ExceptionStore.json(evidence))
+        .bind("event_at", OffsetDateTime.ofInstant(fact.observedAt(), ZoneOffset.UTC));
+  }
+
+  private static void putIfPresent(
+      Map<String, String> evidence, String key, @Nullable String value) {
+    if (value != null) {
+      evidence.put(key, value);
+    }
+  }
+
+  private static String eventType(PaymentStatus status) {
+    return switch (status) {
+      case CREATED -> "PaymentRequested";
+      case PENDING -> "PaymentPending";
+      case SUCCEEDED -> "PaymentConfirmed";
+      case FAILED -> "PaymentFailed";
+      case UNKNOWN -> "PaymentUnknown";
+    };
+  }
+
+  private static String eventType(Note note) {
+    return switch (note) {
+      case IGNORED -> "FactIgnored";
+      case CONFLICTING -> "FactConflicting";
+      case MONEY_REVERSED -> "MoneyReversed";
+      case NONE -> throw new IllegalArgumentException("nothing to remember");
+    };
+  }
+
+  private static void insertStatusEvents(Handle tx, List<Change> changes, Instant now) {
+    if (changes.isEmpty()) {
+      return;
+    }
+    PreparedBatch batch =
+        tx.prepareBatch(
+            """
+            INSERT INTO payrelay.outbox (aggregate_type, aggregate_id, event_type, payload, trace_id)
+            VALUES ('payment', :payment_id, 'PaymentStatusChanged', :payload::json, :trace_id)
+            """);
+    for (Change change : changes) {
+      batch
+          .bind("payment_id", change.after().paymentId())
+          .bind("payload", statusChanged(change, now))
+          .bind("trace_id", change.after().traceId())
+          .add();
+    }
+    batch.execute();
+  }
+
+  private static String statusChanged(Change change, Instant now) {
+    Payment payment = change.after();
+    ObjectNode json = JSON.createObjectNode();
+    json.put("payment_id", payment.paymentId());
+    json.put("merchant", payment.merchant());
+    json.put("merchant_order_id", payment.merchantOrderId());
+    json.put("status", payment.status().name());
+    json.put("previous_status", change.before().status().name());
+    json.put("amount_minor", payment.amount().amountMinor());
+    json.put("currency", payment.amount().currency());
+    json.put("provider", payment.provider());
+    json.put("provider_transaction_id", payment.providerTransactionId());
+    json.put("failure_code", payment.failureCode());
+    json.put("trace_id", payment.traceId());
+    json.put("occurred_at", now.toString());
+    json.put("version", payment.version());
+    return json.toString();
+  }
+}

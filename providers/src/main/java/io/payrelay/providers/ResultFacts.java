@@ -1,0 +1,114 @@
+package io.payrelay.providers;
+
+import io.payrelay.payments.lifecycle.Fact;
+import io.payrelay.payments.lifecycle.FactSource;
+import io.payrelay.payments.lifecycle.Observation;
+import io.payrelay.payments.money.Money;
+import java.time.Instant;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/** Turns a provider's result into the fact that the payment's life is decided on. Stateless. */
+public final class ResultFacts {
+
+  private ResultFacts() {}
+
+  /**
+   * The fact, or empty where the result says nothing about the payment (not processed, not found).
+   *
+   * @param now stands for the time of the event where the provider names none
+   */
+  public static Optional<Fact> of(
+      FactSource source,
+      String provider,
+      String paymentId,
+      ProviderAnswer answer,
+      String attempt,
+      Instant now) {
+    Map<String, String> evidence = new HashMap<>();
+    evidence.put("attempt", attempt);
+    evidence.put("http_status", Integer.toString(answer.httpStatus()));
+    ProviderResult result = answer.result();
+    if (result instanceof ProviderResult.Succeeded succeeded) {
+      Instant at = succeeded.occurredAt() == null ? now : succeeded.occurredAt();
+      return Optional.of(
+          fact(
+              source,
+              provider,
+              paymentId,
+              Observation.SUCCEEDED,
+              succeeded.providerTransactionId(),
+              succeeded.amount(),
+              succeeded.payeeAccount(),
+              null,
+              at,
+              evidence));
+    }
+    if (result instanceof ProviderResult.Pending pending) {
+      return Optional.of(
+          fact(
+              source,
+              provider,
+              paymentId,
+              Observation.PENDING,
+              pending.providerTransactionId(),
+              pending.amount(),
+              pending.payeeAccount(),
+              null,
+              now,
+              evidence));
+    }
+    if (result instanceof ProviderResult.Declined declined) {
+      return Optional.of(
+          fact(
+              source,
+              provider,
+              paymentId,
+              Observation.FAILED,
+              declined.providerTransactionId(),
+              declined.amount(),
+              null,
+              declined.code(),
+              now,
+              evidence));
+    }
+    if (result instanceof ProviderResult.Unknown unknown) {
+      evidence.put("reason", unknown.reason());
+      return Optional.of(
+          Fact.plain(source, provider, paymentId, Observation.UNKNOWN, null, now, evidence));
+    }
+    if (result instanceof ProviderResult.KeyRefused refused) {
+      evidence.put("reason", refused.reason());
+      return Optional.of(
+          Fact.plain(source, provider, paymentId, Observation.KEY_REFUSED, null, now, evidence));
+    }
+    return Optional.empty();
+  }
+
+  private static Fact fact(
+      FactSource source,
+      String provider,
+      String paymentId,
+      Observation observation,
+      @Nullable String transactionId,
+      @Nullable Money amount,
+      @Nullable String payee,
+      @Nullable String code,
+      Instant at,
+      Map<String, String> evidence) {
+    return new Fact(
+        source,
+        provider,
+        paymentId,
+        observation,
+        transactionId,
+        amount,
+        payee,
+        null,
+        code,
+        at,
+        evidence);
+  }
+}

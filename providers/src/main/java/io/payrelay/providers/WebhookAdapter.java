@@ -1,0 +1,33 @@
+package io.payrelay.providers;
+
+import java.time.Instant;
+import java.util.List;
+
+/** A provider's webhooks: proof, content, and the answers it wants. Safe for any thread. */
+public interface WebhookAdapter {
+
+  /** The name payments carry. */
+  String name();
+
+  /**
+   * Verifies the signature over the raw bytes, in constant time, within the time window both ways.
+   */
+  WebhookVerdict verify(WebhookRequest request, Instant now);
+
+  /**
+   * Reads a verified request.
+   *
+   * @param receivedAt stands for the time of the event where the body names none
+   * @throws UnreadableWebhookException where the body is not what the provider documents
+   */
+  WebhookEvent read(WebhookRequest request, Instant receivedAt) throws UnreadableWebhookException;
+
+  /** Names of the headers that are kept with the raw event; never a signature. */
+  List<String> keptHeaders();
+
+  /** What the provider wants to hear once the event is safe. */
+  Answer accepted();
+
+  /** A status, a content type and a body. */
+  record Answer(int status, String contentType, String body) {}
+}

@@ -1,0 +1,49 @@
+package io.payrelay.providers.generic;
+
+import io.payrelay.platform.config.Secret;
+import io.payrelay.platform.config.Setting;
+import io.payrelay.platform.config.Settings;
+import java.net.URI;
+import java.time.Duration;
+import java.util.List;
+
+/** How to call the generic HTTP provider. Immutable. */
+public record GenericConfig(
+    String name, URI url, Secret apiKey, Duration keyLifetime, Duration queryLag) {
+
+  public static final Setting<String> NAME =
+      Setting.text("PAYRELAY_PROVIDER_NAME", "simulator", "name that payments give the provider");
+  public static final Setting<URI> URL =
+      Setting.uri("PAYRELAY_PROVIDER_URL", null, "address of the provider's API, without /v1");
+  public static final Setting<Secret> API_KEY =
+      Setting.secret(
+          "PAYRELAY_PROVIDER_API_KEY", null, "key that authenticates us to the provider");
+  public static final Setting<Duration> KEY_LIFETIME =
+      Setting.millis(
+          "PAYRELAY_PROVIDER_KEY_LIFETIME_MS",
+          "86400000",
+          1_000,
+          315_360_000_000L,
+          "how long the provider surely remembers an idempotency key");
+  public static final Setting<Duration> QUERY_LAG =
+      Setting.millis(
+          "PAYRELAY_PROVIDER_QUERY_LAG_MS",
+          "60000",
+          0,
+          86_400_000,
+          "how long a new charge may be missing from the provider's queries");
+
+  /** All of them. */
+  public static final List<Setting<?>> SETTINGS =
+      List.of(NAME, URL, API_KEY, KEY_LIFETIME, QUERY_LAG);
+
+  /** Reads the checked settings. */
+  public static GenericConfig from(Settings settings) {
+    return new GenericConfig(
+        settings.read(NAME),
+        settings.read(URL),
+        settings.read(API_KEY),
+        settings.read(KEY_LIFETIME),
+        settings.read(QUERY_LAG));
+  }
+}
