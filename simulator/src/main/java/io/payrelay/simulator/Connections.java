@@ -57,6 +57,10 @@ final class Connections implements AutoCloseable {
     return call.over();
   }
 
+  int hangingCalls() {
+    return hanging.size();
+  }
+
   @Override
   public void close() {
     hanging.forEach(Hanging::end);

@@ -131,6 +131,10 @@ public final class ProviderSimulator implements AutoCloseable {
     webhookScripts.add(merchantTransactionId, List.of(faults));
   }
 
+  int hangingCalls() {
+    return connections.hangingCalls();
+  }
+
   /** Ends open calls with a reset and stops; deliveries on the way are dropped. */
   @Override
   public void close() {

@@ -70,6 +70,7 @@ class FaultsTest {
     assertThatThrownBy(() -> client.chargeWithin(SHORT, "p1", "pm_timeout_after"))
         .isInstanceOf(HttpTimeoutException.class);
 
+    await().until(() -> simulator.hangingCalls() == 0);
     assertThat(simulator.charges()).hasSize(1);
     assertThat(client.charge("p1", "pm_timeout_after").statusCode()).isEqualTo(200);
     assertThat(simulator.charges()).hasSize(1);
