@@ -1,0 +1,23 @@
+package io.payrelay.app;
+
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * One of the three processes of production, running: relay, charge worker or webhook ingest. Safe for
+ * any thread.
+ */
+public interface Part extends AutoCloseable {
+
+  /** What it is called on the command line. */
+  String name();
+
+  /** One line on where it can be reached. */
+  String ready();
+
+  /** Completes when it has ended; exceptionally where it cannot go on. */
+  CompletableFuture<Void> ended();
+
+  /** Finishes what is under way, within a limit, and ends it. */
+  @Override
+  void close();
+}

@@ -1,0 +1,222 @@
+package io.payrelay.app;
+
+import io.payrelay.chargeworker.ChargeConfig;
+import io.payrelay.chargeworker.ChargeWorker;
+import io.payrelay.platform.config.Setting;
+import io.payrelay.platform.config.Settings;
+import io.payrelay.platform.database.Database;
+import io.payrelay.platform.database.DatabaseConfig;
+import io.payrelay.platform.errors.Category;
+import io.payrelay.platform.errors.PayrelayException;
+import io.payrelay.platform.kafka.KafkaConfig;
+import io.payrelay.platform.telemetry.Telemetry;
+import io.payrelay.platform.telemetry.TelemetryConfig;
+import io.payrelay.providers.generic.GenericConfig;
+import io.payrelay.providers.generic.GenericProvider;
+import io.payrelay.providers.generic.GenericWebhookConfig;
+import io.payrelay.providers.generic.GenericWebhooks;
+import io.payrelay.relay.Relay;
+import io.payrelay.relay.RelayBootstrap;
+import io.payrelay.relay.RelayConfig;
+import io.payrelay.schemas.EventCatalogue;
+import io.payrelay.schemas.Migrations;
+import io.payrelay.webhook.IngestConfig;
+import io.payrelay.webhook.WebhookIngest;
+import java.security.SecureRandom;
+import java.time.Clock;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.postgresql.ds.PGSimpleDataSource;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Wires the parts from their environment. Tests and the workbench use the same wiring. */
+public final class Parts {
+
+  private static final Logger log = LoggerFactory.getLogger(Parts.class);
+
+  private Parts() {}
+
+  /**
+   * Does what {@code migrate} does.
+   *
+   * @throws PayrelayException FATAL with a sentence where something stands against it
+   */
+  public static void migrate(Map<String, String> environment) {
+    Settings settings = AppSettings.check(environment, AppSettings.MIGRATE);
+    DatabaseConfig database = DatabaseConfig.from(settings);
+    RelayConfig relay = RelayConfig.from(settings);
+    PGSimpleDataSource owner = new PGSimpleDataSource();
+    owner.setUrl(database.url());
+    owner.setUser(database.user());
+    owner.setPassword(database.password().reveal());
+    owner.setApplicationName("payrelay-migrate");
+    new RelayBootstrap(owner, KafkaConfig.from(settings), relay, catalogue(relay)).run();
+  }
+
+  /** Starts a relay. */
+  public static Part relay(Map<String, String> environment) {
+    Settings settings = check("relay", environment, AppSettings.RELAY);
+    RelayConfig config = RelayConfig.from(settings);
+    Telemetry telemetry = Telemetry.start(TelemetryConfig.from(settings));
+    return closingOnFailure(
+        telemetry,
+        () -> {
+          Relay relay =
+              new Relay(
+                  config,
+                  DatabaseConfig.from(settings),
+                  KafkaConfig.from(settings),
+                  catalogue(config),
+                  telemetry.registry(),
+                  Clock.systemUTC(),
+                  new SecureRandom());
+          telemetry.check("relay", relay::health);
+          relay.start();
+          return new Running(
+              "relay",
+              "ready relay slot=" + config.slotName() + " " + metrics(telemetry),
+              relay.ended(),
+              List.of(relay, telemetry));
+        });
+  }
+
+  /** Starts a charge worker. */
+  public static Part chargeWorker(Map<String, String> environment) {
+    Settings settings = check("charge-worker", environment, AppSettings.CHARGE_WORKER);
+    Telemetry telemetry = Telemetry.start(TelemetryConfig.from(settings));
+    return closingOnFailure(
+        telemetry,
+        () -> {
+          Database database = open(settings, "payrelay-charge-worker");
+          return closingOnFailure(
+              database,
+              () -> {
+                GenericProvider provider = new GenericProvider(GenericConfig.from(settings));
+                ChargeWorker worker =
+                    ChargeWorker.start(
+                        ChargeConfig.from(settings),
+                        database,
+                        KafkaConfig.from(settings),
+                        List.of(provider),
+                        telemetry.registry(),
+                        Clock.systemUTC(),
+                        new SecureRandom());
+                telemetry.check("charge-worker", worker::health);
+                return new Running(
+                    "charge-worker",
+                    "ready charge-worker " + metrics(telemetry),
+                    worker.ended(),
+                    List.of(worker, provider, database, telemetry));
+              });
+        });
+  }
+
+  /** Starts a webhook ingest. */
+  public static Part webhookIngest(Map<String, String> environment) {
+    Settings settings = check("webhook-ingest", environment, AppSettings.WEBHOOK_INGEST);
+    Telemetry telemetry = Telemetry.start(TelemetryConfig.from(settings));
+    return closingOnFailure(
+        telemetry,
+        () -> {
+          Database database = open(settings, "payrelay-webhook-ingest");
+          return closingOnFailure(
+              database,
+              () -> {
+                WebhookIngest ingest =
+                    WebhookIngest.start(
+                        IngestConfig.from(settings),
+                        database,
+                        List.of(new GenericWebhooks(GenericWebhookConfig.from(settings))),
+                        telemetry.registry(),
+                        Clock.systemUTC(),
+                        new SecureRandom());
+                telemetry.check("webhook-ingest", ingest::health);
+                return new Running(
+                    "webhook-ingest",
+                    "ready webhook-ingest port=" + ingest.port() + " " + metrics(telemetry),
+                    ingest.ended(),
+                    List.of(ingest, database, telemetry));
+              });
+        });
+  }
+
+  private record Running(
+      String name, String ready, CompletableFuture<Void> ended, List<AutoCloseable> parts)
+      implements Part {
+
+    @Override
+    public void close() {
+      RuntimeException failure = null;
+      for (AutoCloseable part : parts) {
+        failure = closed(part, failure);
+      }
+      if (failure != null) {
+        throw failure;
+      }
+    }
+  }
+
+  private static Settings check(
+      String name, Map<String, String> environment, List<Setting<?>> needed) {
+    Settings settings = AppSettings.check(environment, needed);
+    log.info("starting part={} configuration={}", name, settings.effective(needed));
+    return settings;
+  }
+
+  /** Opens the pool and refuses a schema that this build was not made for. */
+  private static Database open(Settings settings, String applicationName) {
+    Database database = Database.open(DatabaseConfig.from(settings), applicationName);
+    return closingOnFailure(
+        database,
+        () -> {
+          String problem =
+              database.jdbi().withHandle(handle -> Migrations.problem(handle.getConnection()));
+          if (problem != null) {
+            throw new PayrelayException(Category.FATAL, problem);
+          }
+          return database;
+        });
+  }
+
+  private static EventCatalogue catalogue(RelayConfig config) {
+    try {
+      return EventCatalogue.withFolder(config.schemasDir());
+    } catch (IllegalArgumentException e) {
+      throw new PayrelayException(Category.FATAL, "PAYRELAY_SCHEMAS_DIR: " + e.getMessage(), e);
+    }
+  }
+
+  private static String metrics(Telemetry telemetry) {
+    return "metrics_port=" + telemetry.port();
+  }
+
+  private static <T> T closingOnFailure(AutoCloseable opened, Supplier<T> rest) {
+    try {
+      return rest.get();
+    } catch (RuntimeException e) {
+      RuntimeException failure = closed(opened, e);
+      throw failure == null ? e : failure;
+    }
+  }
+
+  private static @Nullable RuntimeException closed(
+      AutoCloseable part, @Nullable RuntimeException failure) {
+    try {
+      part.close();
+      return failure;
+    } catch (Exception e) {
+      if (e instanceof InterruptedException) {
+        Thread.currentThread().interrupt();
+      }
+      if (failure == null) {
+        return new IllegalStateException(part.getClass().getSimpleName() + " does not close", e);
+      }
+      failure.addSuppressed(e);
+      return failure;
+    }
+  }
+}

@@ -1,0 +1,56 @@
+package io.payrelay.systemtests;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The README's first command, in the storm. */
+final class DemoSystemTest {
+
+  @TempDir Path folder;
+
+  @Test
+  @Timeout(300)
+  void theDemoInAStormHoldsEveryInvariantAndSaysSo() throws Exception {
+    Path file = folder.resolve("report.json");
+    try (Child demo =
+        Child.start(
+            folder, Map.of(), "demo", "--payments", "150", "--faults", "storm", "--seed", "7",
+            "--report", file.toString())) {
+      int exit = demo.exitCode(Duration.ofSeconds(240));
+
+      assertThat(exit).as("%s%n%s", demo.output(), demo.errors()).isZero();
+      assertThat(demo.output()).contains("All invariants hold.");
+      JsonNode report = new ObjectMapper().readTree(file.toFile());
+      assertThat(report.path("payments").asLong()).isEqualTo(150);
+      assertThat(report.path("succeeded").asLong() + report.path("failed").asLong())
+          .isEqualTo(150);
+      assertThat(report.path("provider_charges").asLong())
+          .isEqualTo(report.path("succeeded").asLong())
+          .isPositive();
+      assertThat(report.path("status_events").asLong()).isGreaterThanOrEqualTo(300);
+      for (String zero :
+          List.of(
+              "unresolved",
+              "double_charges",
+              "charged_but_not_succeeded",
+              "succeeded_but_not_charged",
+              "duplicate_status_events",
+              "missing_status_events",
+              "unbalanced_postings",
+              "exception_cases")) {
+        assertThat(report.path(zero).isIntegralNumber()).as(zero).isTrue();
+        assertThat(report.path(zero).asLong()).as(zero).isZero();
+      }
+      assertThat(report.path("elapsed_s").asDouble()).isPositive();
+    }
+  }
+}

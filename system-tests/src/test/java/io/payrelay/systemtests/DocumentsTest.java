@@ -1,0 +1,48 @@
+package io.payrelay.systemtests;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.payrelay.app.AppSettings;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+
+/** Documents that a machine can hold to the code. */
+final class DocumentsTest {
+
+  private static final Path ROOT = Path.of("..");
+
+  @Test
+  void theConfigurationTableIsWhatTheCodeReads() throws IOException {
+    assertThat(Files.readString(ROOT.resolve("docs/configuration.md")))
+        .as("run `./payrelay config` and paste its table into docs/configuration.md")
+        .contains(AppSettings.table());
+  }
+
+  @Test
+  void theReadmeIsShortAndNamesTheTwoCommands() throws IOException {
+    List<String> readme = Files.readAllLines(ROOT.resolve("README.md"));
+
+    assertThat(readme).hasSizeLessThanOrEqualTo(150).contains("./payrelay demo", "mvn verify");
+  }
+
+  @Test
+  void everyLinkToAFileLeadsSomewhere() throws IOException {
+    Pattern link = Pattern.compile("\\]\\(([^)#:]+)\\)");
+    List<Path> documents = new java.util.ArrayList<>(List.of(ROOT.resolve("README.md"), ROOT.resolve("ARCHITECTURE.md")));
+    try (var files = Files.list(ROOT.resolve("docs"))) {
+      files.filter(file -> file.toString().endsWith(".md")).forEach(documents::add);
+    }
+
+    for (Path document : documents) {
+      Matcher matcher = link.matcher(Files.readString(document));
+      while (matcher.find()) {
+        assertThat(document.resolveSibling(matcher.group(1))).as("link in %s", document).exists();
+      }
+    }
+  }
+}

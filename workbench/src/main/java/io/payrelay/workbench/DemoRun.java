@@ -1,0 +1,82 @@
+package io.payrelay.workbench;
+
+import io.payrelay.platform.errors.Category;
+import io.payrelay.platform.errors.PayrelayException;
+import io.payrelay.platform.kafka.KafkaConfig;
+import java.time.Duration;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import org.jdbi.v3.core.Jdbi;
+
+/** One run: makes the payments, waits for their ends and their events, counts. Belongs to one thread. */
+final class DemoRun {
+
+  private static final Duration POLL = Duration.ofMillis(200);
+
+  private final Stack stack;
+  private final int payments;
+  private final long seed;
+  private final Duration timeout;
+  private final Progress progress;
+  private final Jdbi owner;
+
+  DemoRun(Stack stack, int payments, long seed, Duration timeout, Progress progress) {
+    this.stack = stack;
+    this.payments = payments;
+    this.seed = seed;
+    this.timeout = timeout;
+    this.progress = progress;
+    this.owner = stack.owner();
+  }
+
+  Report run() {
+    long startNs = System.nanoTime();
+    long deadlineNs = startNs + timeout.toNanos();
+    Invariants invariants = new Invariants(owner);
+    try (StatusTopic topic =
+        new StatusTopic(
+            new KafkaConfig(stack.infra().kafka().bootstrapServers(), Map.of()))) {
+      Shop shop = new Shop(stack.infra().postgres().jdbcUrl(), seed);
+      CompletableFuture<Void> making = CompletableFuture.runAsync(() -> shop.order(payments));
+      while (System.nanoTime() - deadlineNs < 0 && !finished(making, invariants, topic)) {
+        refuseIfEnded();
+        // Reading the topic is the wait: it returns as soon as something happened.
+        topic.poll(POLL);
+        progress.counts(payments, counts());
+      }
+      making.join();
+      return invariants.check(
+          stack.simulator().charges(), topic, Duration.ofNanos(System.nanoTime() - startNs));
+    }
+  }
+
+  private boolean finished(
+      CompletableFuture<Void> making, Invariants invariants, StatusTopic topic) {
+    return making.isDone()
+        && invariants.unresolved() == 0
+        && invariants.missingStatusEvents(topic, POLL) == 0;
+  }
+
+  private void refuseIfEnded() {
+    if (stack.ended().isDone()) {
+      String cause =
+          stack
+              .ended()
+              .handle((ended, failure) -> failure == null ? "it stopped" : failure.toString())
+              .join();
+      throw new PayrelayException(Category.FATAL, "A part of the system has ended: " + cause);
+    }
+  }
+
+  private Map<String, Long> counts() {
+    Map<String, Long> counts = new TreeMap<>();
+    owner.useHandle(
+        handle ->
+            handle
+                .createQuery("SELECT status, count(*) FROM payrelay.payment GROUP BY status")
+                .map((row, context) -> Map.entry(row.getString(1), row.getLong(2)))
+                .forEach(entry -> counts.put(entry.getKey(), entry.getValue())));
+    return counts;
+  }
+}

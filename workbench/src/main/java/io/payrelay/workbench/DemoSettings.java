@@ -1,0 +1,33 @@
+package io.payrelay.workbench;
+
+import java.net.URI;
+import java.util.Map;
+
+/**
+ * Settings of the parts in the demo: shorter waits than in production, so that minutes of doubt pass in
+ * seconds. The secrets are the simulator's, which serves loopback only.
+ */
+public final class DemoSettings {
+
+  public static final String API_KEY = "sk_test_simulator";
+  public static final String WEBHOOK_SECRET = "whsec_cGF5cmVsYXktc2ltdWxhdG9yLXNlY3JldA==";
+
+  private DemoSettings() {}
+
+  /** Of the webhook ingest. */
+  public static Map<String, String> ingest() {
+    return Map.of(
+        "PAYRELAY_INGEST_PORT", "0",
+        "PAYRELAY_PROVIDER_NAME", "simulator",
+        "PAYRELAY_PROVIDER_WEBHOOK_SECRETS", WEBHOOK_SECRET);
+  }
+
+  /** Of the charge worker. */
+  public static Map<String, String> worker(URI provider) {
+    return Map.of(
+        "PAYRELAY_PROVIDER_NAME", "simulator",
+        "PAYRELAY_PROVIDER_URL", provider.toString(),
+        "PAYRELAY_PROVIDER_API_KEY", API_KEY,
+        "PAYRELAY_PROVIDER_QUERY_LAG_MS", "500");
+  }
+}

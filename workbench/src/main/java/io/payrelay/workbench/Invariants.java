@@ -1,0 +1,157 @@
+package io.payrelay.workbench;
+
+import io.payrelay.simulator.SimulatedCharge;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jdbi.v3.core.Handle;
+import org.jdbi.v3.core.Jdbi;
+
+/**
+ * Everything that must hold after any run, with whatever faults (DESIGN section 1): the one place. Used
+ * by the demo and by every system test. Stateless but for its database.
+ */
+public final class Invariants {
+
+  private final Jdbi owner;
+
+  /** Reads the database as a user that may see all of it. */
+  public Invariants(Jdbi owner) {
+    this.owner = owner;
+  }
+
+  private record PaymentRow(String id, String status, String transactionId) {}
+
+  private record Change(String paymentId, long version) {}
+
+  /** How many payments have not ended. */
+  public long unresolved() {
+    return owner.withHandle(
+        handle ->
+            count(
+                handle,
+                "SELECT count(*) FROM payrelay.payment WHERE status NOT IN ('SUCCEEDED', 'FAILED')"));
+  }
+
+  /** Changes of status that have no event yet; polls the topic first. */
+  public long missingStatusEvents(StatusTopic topic, Duration poll) {
+    while (topic.poll(poll) > 0) {
+      // Until a poll brings nothing.
+    }
+    return owner.withHandle(handle -> missing(handle, topic));
+  }
+
+  /**
+   * Counts everything.
+   *
+   * @param charges the provider's own ledger
+   * @param topic read up to its end by the caller
+   */
+  public Report check(List<SimulatedCharge> charges, StatusTopic topic, Duration elapsed) {
+    return owner.inTransaction(handle -> check(handle, charges, topic, elapsed));
+  }
+
+  private static Report check(
+      Handle handle, List<SimulatedCharge> charges, StatusTopic topic, Duration elapsed) {
+    Map<String, PaymentRow> payments = new HashMap<>();
+    handle
+        .createQuery("SELECT payment_id, status, provider_transaction_id FROM payrelay.payment")
+        .map((row, context) -> new PaymentRow(row.getString(1), row.getString(2), row.getString(3)))
+        .forEach(payment -> payments.put(payment.id(), payment));
+    Map<String, Integer> moved = new HashMap<>();
+    Set<String> movedTransactions = new HashSet<>();
+    for (SimulatedCharge charge : charges) {
+      if (charge.moneyMoved()) {
+        moved.merge(charge.merchantTransactionId(), 1, Integer::sum);
+        movedTransactions.add(charge.id());
+      }
+    }
+    long succeeded = withStatus(payments, "SUCCEEDED");
+    long failed = withStatus(payments, "FAILED");
+    long chargedButNotSucceeded =
+        moved.keySet().stream()
+            .filter(id -> !payments.containsKey(id) || !payments.get(id).status().equals("SUCCEEDED"))
+            .count();
+    long succeededButNotCharged =
+        payments.values().stream()
+            .filter(payment -> payment.status().equals("SUCCEEDED"))
+            .filter(payment -> !movedTransactions.contains(payment.transactionId()))
+            .count();
+    return new Report(
+        payments.size(),
+        succeeded,
+        failed,
+        payments.size() - succeeded - failed,
+        movedTransactions.size(),
+        moved.values().stream().mapToLong(count -> count - 1L).sum(),
+        chargedButNotSucceeded,
+        succeededButNotCharged,
+        topic.events(),
+        topic.duplicates(),
+        missing(handle, topic),
+        topic.outOfOrder(),
+        unbalanced(handle),
+        ledgerDifferences(handle, charges),
+        count(handle, "SELECT count(*) FROM payrelay.exception_case"),
+        elapsed.toMillis() / 1000.0);
+  }
+
+  private static long withStatus(Map<String, PaymentRow> payments, String status) {
+    return payments.values().stream().filter(payment -> payment.status().equals(status)).count();
+  }
+
+  private static long missing(Handle handle, StatusTopic topic) {
+    return handle
+        .createQuery(
+            "SELECT payment_id, version FROM payrelay.payment_event WHERE version IS NOT NULL AND version > 1")
+        .map((row, context) -> new Change(row.getString(1), row.getLong(2)))
+        .stream()
+        .filter(change -> topic.count(change.paymentId(), change.version()) == 0)
+        .count();
+  }
+
+  private static long unbalanced(Handle handle) {
+    return count(
+        handle,
+        """
+        SELECT count(*) FROM payrelay.ledger_posting p WHERE
+          (SELECT count(*) FROM payrelay.ledger_entry e WHERE e.posting_id = p.posting_id) < 2
+          OR EXISTS (SELECT FROM payrelay.ledger_entry e WHERE e.posting_id = p.posting_id
+            GROUP BY e.currency
+            HAVING sum(CASE e.side WHEN 'DEBIT' THEN e.amount_minor ELSE -e.amount_minor END) <> 0)
+        """);
+  }
+
+  /** The ledger's captures against the provider's moved money, transaction by transaction. */
+  private static long ledgerDifferences(Handle handle, List<SimulatedCharge> charges) {
+    Map<String, String> booked = new HashMap<>();
+    handle
+        .createQuery(
+            """
+            SELECT p.business_key, e.amount_minor, e.currency
+            FROM payrelay.ledger_posting p JOIN payrelay.ledger_entry e USING (posting_id)
+            WHERE p.kind IN ('CAPTURE', 'SUSPENSE_CAPTURE') AND e.side = 'DEBIT'
+            """)
+        .map(
+            (row, context) ->
+                Map.entry(
+                    row.getString(1).substring(row.getString(1).lastIndexOf(':') + 1),
+                    row.getLong(2) + row.getString(3)))
+        .forEach(entry -> booked.put(entry.getKey(), entry.getValue()));
+    long differences = 0;
+    for (SimulatedCharge charge : charges) {
+      if (charge.moneyMoved()
+          && !(charge.amountMinor() + charge.currency()).equals(booked.remove(charge.id()))) {
+        differences++;
+      }
+    }
+    return differences + booked.size();
+  }
+
+  private static long count(Handle handle, String sql) {
+    return handle.createQuery(sql).mapTo(Long.class).one();
+  }
+}

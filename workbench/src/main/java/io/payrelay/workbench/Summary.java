@@ -1,0 +1,66 @@
+package io.payrelay.workbench;
+
+import io.payrelay.simulator.FaultProfile;
+import io.payrelay.simulator.SimulatorStats;
+import java.io.PrintWriter;
+import java.util.List;
+import java.util.Locale;
+
+/** The result, for a person. */
+final class Summary {
+
+  private Summary() {}
+
+  static void print(
+      PrintWriter out, Report report, FaultProfile faults, long seed, SimulatorStats stats) {
+    out.printf(
+        Locale.ROOT,
+        "%nPayrelay demo: %d payments, faults %s, seed %d, %.1f s%n%n",
+        report.payments(),
+        faults.name().toLowerCase(Locale.ROOT),
+        seed,
+        report.elapsedS());
+    row(out, "payments SUCCEEDED", report.succeeded());
+    row(out, "payments FAILED (declined)", report.failed());
+    row(out, "charges at the provider", report.providerCharges());
+    row(out, "status events", report.statusEvents());
+    out.println();
+    row(out, "faults in calls", stats.faults().values().stream().mapToLong(Long::longValue).sum());
+    row(
+        out,
+        "faults in queries",
+        stats.queryFaults().values().stream().mapToLong(Long::longValue).sum());
+    row(
+        out,
+        "faults in webhooks",
+        stats.webhookFaults().values().stream().mapToLong(Long::longValue).sum());
+    row(out, "calls answered from a remembered key", stats.replays());
+    out.println();
+    must(out, "payments without an end", report.unresolved());
+    must(out, "double charges", report.doubleCharges());
+    must(out, "charged but not SUCCEEDED", report.chargedButNotSucceeded());
+    must(out, "SUCCEEDED but not charged", report.succeededButNotCharged());
+    must(out, "status events missing", report.missingStatusEvents());
+    must(out, "status events twice", report.duplicateStatusEvents());
+    must(out, "status events out of order", report.outOfOrderStatusEvents());
+    must(out, "postings that do not balance", report.unbalancedPostings());
+    must(out, "ledger and provider differ", report.ledgerDifferences());
+    must(out, "exception cases", report.exceptionCases());
+    List<String> violations = report.violations();
+    out.println();
+    out.println(
+        violations.isEmpty()
+            ? "All invariants hold."
+            : "INVARIANTS ARE BROKEN: " + String.join("; ", violations));
+    out.flush();
+  }
+
+  private static void row(PrintWriter out, String name, long value) {
+    out.printf(Locale.ROOT, "  %-38s %8d%n", name, value);
+  }
+
+  private static void must(PrintWriter out, String name, long value) {
+    out.printf(
+        Locale.ROOT, "  %-38s %8d  %s%n", name, value, value == 0 ? "ok" : "MUST BE 0");
+  }
+}

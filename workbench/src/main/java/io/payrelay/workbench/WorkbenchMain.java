@@ -1,0 +1,32 @@
+package io.payrelay.workbench;
+
+import io.payrelay.app.CommandLines;
+import io.payrelay.app.PayrelayCommand;
+import java.util.Map;
+import picocli.CommandLine;
+
+/** Entry point of the launcher: the production commands, and what only makes sense on one machine. */
+public final class WorkbenchMain {
+
+  private WorkbenchMain() {}
+
+  /** Runs one command and ends the process with its exit code. */
+  public static void main(String[] args) {
+    Map<String, String> environment = System.getenv();
+    if (args.length > 0 && (args[0].equals("demo") || args[0].equals("up"))) {
+      // The storm is meant to fail: what heals by itself would bury the progress.
+      if (!environment.containsKey("PAYRELAY_LOG_LEVEL")) {
+        System.setProperty("PAYRELAY_LOG_LEVEL", "ERROR");
+      }
+    }
+    System.exit(commandLine(environment).execute(args));
+  }
+
+  static CommandLine commandLine(Map<String, String> environment) {
+    return CommandLines.of(new PayrelayCommand(environment))
+        .addSubcommand(new DemoCommand())
+        .addSubcommand(new UpCommand())
+        .addSubcommand(new InfraCommand())
+        .addSubcommand(new SimulatorCommand());
+  }
+}
