@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(30)
 class FaultsTest {
   private static final Duration SHORT = Duration.ofMillis(400);
-  private static final Duration SLOW = Duration.ofMillis(700);
+  private static final Duration SLOW = Duration.ofMillis(1500);
 
   private ProviderSimulator simulator;
   private ProviderClient client;
