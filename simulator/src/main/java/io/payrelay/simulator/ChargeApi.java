@@ -95,7 +95,9 @@ final class ChargeApi {
   }
 
   private static byte[] body(Context ctx) throws IOException {
-    byte[] body = ctx.req().getInputStream().readNBytes(BODY_BYTES_MAX + 1);
+    int announced = ctx.req().getContentLength();
+    int limit = announced >= 0 && announced <= BODY_BYTES_MAX ? announced : BODY_BYTES_MAX + 1;
+    byte[] body = ctx.req().getInputStream().readNBytes(limit);
     if (body.length > BODY_BYTES_MAX) {
       throw new InvalidRequestException(
           413, "body_too_large", "the body is larger than " + BODY_BYTES_MAX + " bytes");
