@@ -31,6 +31,13 @@ final class ChargeApi {
   private final Replies replies;
   private final Counters counters;
 
+  /** Who decided what happens to a call. */
+  private enum Origin {
+    SCRIPT,
+    PAYMENT_METHOD,
+    SEED
+  }
+
   /** One call that passed validation, with what is going to happen to it. */
   private record Call(
       Context ctx,
@@ -38,7 +45,7 @@ final class ChargeApi {
       ChargeRequest request,
       Ledger.MerchantTransaction transaction,
       Fault fault,
-      boolean seededOutcome) {}
+      Origin origin) {}
 
   ChargeApi(
       SimulatorConfig config,
@@ -88,7 +95,9 @@ final class ChargeApi {
   }
 
   private static byte[] body(Context ctx) throws IOException {
-    byte[] body = ctx.req().getInputStream().readNBytes(BODY_BYTES_MAX + 1);
+    int announced = ctx.req().getContentLength();
+    int limit = announced >= 0 && announced <= BODY_BYTES_MAX ? announced : BODY_BYTES_MAX + 1;
+    byte[] body = ctx.req().getInputStream().readNBytes(limit);
     if (body.length > BODY_BYTES_MAX) {
       throw new InvalidRequestException(
           413, "body_too_large", "the body is larger than " + BODY_BYTES_MAX + " bytes");
@@ -101,12 +110,15 @@ final class ChargeApi {
     String id = request.merchantTransactionId();
     Ledger.MerchantTransaction transaction = ledger.transaction(id);
     int number = transaction.nextCall();
-    Fault ordered = scripts.next(id);
-    if (ordered == null) {
-      ordered = specialPaymentMethod(request.paymentMethod(), number);
+    Fault scripted = scripts.next(id);
+    if (scripted != null) {
+      return new Call(ctx, key, request, transaction, scripted, Origin.SCRIPT);
     }
-    Fault fault = ordered == null ? plan.call(id, number) : ordered;
-    return new Call(ctx, key, request, transaction, fault, ordered == null);
+    Fault special = specialPaymentMethod(request.paymentMethod(), number);
+    if (special != null) {
+      return new Call(ctx, key, request, transaction, special, Origin.PAYMENT_METHOD);
+    }
+    return new Call(ctx, key, request, transaction, plan.call(id, number), Origin.SEED);
   }
 
   private @Nullable Fault specialPaymentMethod(@Nullable String paymentMethod, int callNumber) {
@@ -120,7 +132,7 @@ final class ChargeApi {
       case "pm_slow" -> Fault.SLOW;
       case "pm_wrong_amount" -> Fault.WRONG_AMOUNT;
       case "pm_500_after" -> Fault.ERROR_500_AFTER;
-      case "pm_timeout_after" -> callNumber == 1 ? Fault.TIMEOUT_AFTER : Fault.NONE;
+      case "pm_timeout_after" -> Fault.TIMEOUT_AFTER;
       case "pm_503" -> callNumber <= config.notProcessedTimes() ? Fault.NOT_PROCESSED : Fault.NONE;
       default -> null;
     };
@@ -170,7 +182,10 @@ final class ChargeApi {
     if (stored == null) {
       throw new IllegalStateException("a completed key has an answer");
     }
-    return deliver(call, stored);
+    // A special payment method spoils the execution, not the replay of it: pm_timeout_after answers
+    // the second call.
+    Fault fault = call.origin() == Origin.PAYMENT_METHOD ? Fault.NONE : call.fault();
+    return deliver(call.ctx(), fault, stored);
   }
 
   private CompletableFuture<Void> executeAndDeliver(Call call, IdempotencyKeys.Entry key) {
@@ -185,7 +200,7 @@ final class ChargeApi {
         keys.abandon(call.key(), key);
       }
     }
-    return deliver(call, answer);
+    return deliver(call.ctx(), call.fault(), answer);
   }
 
   private Answer execute(Call call) {
@@ -226,7 +241,7 @@ final class ChargeApi {
       case PENDING -> Outcome.PENDING_THEN_SUCCEEDED;
       case PENDING_THEN_FAILED -> Outcome.PENDING_THEN_FAILED;
       default ->
-          call.seededOutcome()
+          call.origin() == Origin.SEED
               ? plan.outcome(
                   call.request().merchantTransactionId(), call.transaction().charges().size() + 1)
               : Outcome.SUCCEEDED;
@@ -252,9 +267,8 @@ final class ChargeApi {
   }
 
   /** The charge is in the ledger; what reaches the client is another matter. */
-  private CompletableFuture<Void> deliver(Call call, Answer answer) {
-    Context ctx = call.ctx();
-    switch (call.fault()) {
+  private CompletableFuture<Void> deliver(Context ctx, Fault fault, Answer answer) {
+    switch (fault) {
       case RESET_AFTER -> {
         counters.count(Fault.RESET_AFTER);
         Connections.reset(ctx.req());

@@ -135,7 +135,7 @@ public final class ProviderSimulator implements AutoCloseable {
     return connections.hangingCalls();
   }
 
-  /** Ends open calls with a reset and stops; deliveries on the way are dropped. */
+  /** Ends open calls with a reset or an error and stops; deliveries on the way are dropped. */
   @Override
   public void close() {
     connections.close();

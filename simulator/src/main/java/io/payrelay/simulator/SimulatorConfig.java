@@ -56,6 +56,9 @@ public record SimulatorConfig(
       require(!delay.isNegative(), "a delay is negative");
     }
     require(webhookTimeout.compareTo(Duration.ZERO) > 0, "webhookTimeout has to be positive");
+    if (webhookUrl != null) {
+      WebhookSender.requireHttp(webhookUrl);
+    }
     // Fails here rather than at the first event.
     WebhookSigner.withSecret(webhookSecret);
   }

@@ -1,16 +1,18 @@
 package io.payrelay.simulator;
 
+import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.List;
-import java.util.Queue;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.Semaphore;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -21,7 +23,8 @@ import org.slf4j.LoggerFactory;
  */
 final class WebhookSender implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(WebhookSender.class);
-  private static final int THREADS = 2;
+  private static final int CLIENT_THREADS = 2;
+  private static final long THREAD_IDLE_S = 10;
   // Beyond the settlement of a pending charge, so that its next event overtakes.
   private static final Duration REORDER_MARGIN = Duration.ofMillis(300);
 
@@ -31,15 +34,10 @@ final class WebhookSender implements AutoCloseable {
   private final Counters counters;
   private final DelayedTasks tasks;
   private final WebhookSigner signer;
-  private final ExecutorService executor;
+  private final ThreadPoolExecutor deliveries;
+  private final ExecutorService clientThreads;
   private final HttpClient client;
-  private final Semaphore permits;
-  private final Queue<Delivery> queue = new ConcurrentLinkedQueue<>();
   private volatile @Nullable URI target;
-  private volatile boolean closed;
-
-  /** One attempt, counted from 0, to deliver one event. */
-  private record Delivery(WebhookEvent event, int attempt) {}
 
   WebhookSender(
       SimulatorConfig config,
@@ -53,26 +51,36 @@ final class WebhookSender implements AutoCloseable {
     this.counters = counters;
     this.tasks = tasks;
     signer = WebhookSigner.withSecret(config.webhookSecret());
-    executor =
-        Executors.newFixedThreadPool(
-            THREADS,
-            task -> {
-              Thread thread = new Thread(task, "simulator-webhook");
-              thread.setDaemon(true);
-              return thread;
-            });
+    deliveries =
+        new ThreadPoolExecutor(
+            config.webhookConcurrency(),
+            config.webhookConcurrency(),
+            THREAD_IDLE_S,
+            TimeUnit.SECONDS,
+            new LinkedBlockingQueue<>(),
+            daemons("simulator-webhook"),
+            new ThreadPoolExecutor.DiscardPolicy());
+    deliveries.allowCoreThreadTimeOut(true);
+    clientThreads = Executors.newFixedThreadPool(CLIENT_THREADS, daemons("simulator-webhook-io"));
     client =
         HttpClient.newBuilder()
             .version(HttpClient.Version.HTTP_1_1)
             .connectTimeout(config.webhookTimeout())
-            .executor(executor)
+            .executor(clientThreads)
             .build();
-    permits = new Semaphore(config.webhookConcurrency());
     target = config.webhookUrl();
   }
 
   void target(@Nullable URI newTarget) {
-    target = newTarget;
+    target = newTarget == null ? null : requireHttp(newTarget);
+  }
+
+  static URI requireHttp(URI url) {
+    if (url.getHost() == null
+        || !("http".equals(url.getScheme()) || "https".equals(url.getScheme()))) {
+      throw new IllegalArgumentException("the webhook address has to be an http or https URL");
+    }
+    return url;
   }
 
   /** Announces the state that the charge has just reached. */
@@ -108,79 +116,74 @@ final class WebhookSender implements AutoCloseable {
 
   @Override
   public void close() {
-    closed = true;
-    queue.clear();
-    executor.shutdownNow();
+    deliveries.shutdownNow();
+    clientThreads.shutdownNow();
   }
 
   private void enqueue(WebhookEvent event) {
-    enqueue(new Delivery(event, 0));
+    enqueue(event, 0);
   }
 
-  private void enqueue(Delivery delivery) {
-    queue.add(delivery);
-    pump();
+  private void enqueue(WebhookEvent event, int attempt) {
+    deliveries.execute(() -> deliver(event, attempt));
   }
 
-  // Whoever adds to the queue or gives a permit back calls this afterwards, so no delivery is left
-  // behind.
-  private void pump() {
-    while (!closed && !queue.isEmpty() && permits.tryAcquire()) {
-      Delivery delivery = queue.poll();
-      URI url = target;
-      if (delivery == null) {
-        permits.release();
-      } else if (url == null) {
-        counters.webhooksWithoutTarget.increment();
-        permits.release();
-      } else {
-        send(delivery, url);
-      }
+  private void deliver(WebhookEvent event, int attempt) {
+    URI url = target;
+    if (url == null) {
+      counters.webhooksWithoutTarget.increment();
+      return;
+    }
+    try {
+      // Not sendAsync: on a small machine it starts a thread for each answer.
+      int status =
+          client.send(request(event, url), HttpResponse.BodyHandlers.discarding()).statusCode();
+      finished(event, attempt, status);
+    } catch (IOException e) {
+      log.debug("webhook attempt failed event_id={}", event.id(), e);
+      finished(event, attempt, 0);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 
-  private void send(Delivery delivery, URI url) {
-    WebhookEvent event = delivery.event();
+  private HttpRequest request(WebhookEvent event, URI url) {
     byte[] body = event.body();
     long timestampSeconds = config.clock().instant().getEpochSecond();
-    HttpRequest request =
-        HttpRequest.newBuilder(url)
-            .timeout(config.webhookTimeout())
-            .header("Content-Type", "application/json")
-            .header("webhook-id", event.id())
-            .header("webhook-timestamp", Long.toString(timestampSeconds))
-            .header("webhook-signature", signer.sign(event.id(), timestampSeconds, body))
-            .POST(HttpRequest.BodyPublishers.ofByteArray(body))
-            .build();
-    var unused =
-        client
-            .sendAsync(request, HttpResponse.BodyHandlers.discarding())
-            .whenComplete(
-                (response, error) -> {
-                  permits.release();
-                  finished(delivery, response == null ? 0 : response.statusCode());
-                  pump();
-                });
+    return HttpRequest.newBuilder(url)
+        .timeout(config.webhookTimeout())
+        .header("Content-Type", "application/json")
+        .header("webhook-id", event.id())
+        .header("webhook-timestamp", Long.toString(timestampSeconds))
+        .header("webhook-signature", signer.sign(event.id(), timestampSeconds, body))
+        .POST(HttpRequest.BodyPublishers.ofByteArray(body))
+        .build();
   }
 
-  private void finished(Delivery delivery, int status) {
+  private void finished(WebhookEvent event, int attempt, int status) {
     if (status >= 200 && status < 300) {
       counters.webhooksDelivered.increment();
       return;
     }
     counters.webhookAttemptsFailed.increment();
     List<Duration> schedule = config.webhookRetrySchedule();
-    if (delivery.attempt() >= schedule.size()) {
+    if (attempt >= schedule.size()) {
       counters.webhooksGivenUp.increment();
       log.warn(
           "webhook given up event_id={} attempts={} last_status={}",
-          delivery.event().id(),
-          delivery.attempt() + 1,
+          event.id(),
+          attempt + 1,
           status);
       return;
     }
-    tasks.after(
-        schedule.get(delivery.attempt()),
-        () -> enqueue(new Delivery(delivery.event(), delivery.attempt() + 1)));
+    tasks.after(schedule.get(attempt), () -> enqueue(event, attempt + 1));
+  }
+
+  private static ThreadFactory daemons(String name) {
+    return task -> {
+      Thread thread = new Thread(task, name);
+      thread.setDaemon(true);
+      return thread;
+    };
   }
 }

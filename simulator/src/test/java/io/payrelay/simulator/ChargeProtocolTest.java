@@ -34,7 +34,7 @@ class ChargeProtocolTest {
             SimulatorConfig.builder()
                 .clock(clock)
                 .queryLag(Duration.ofMillis(500))
-                .slowDelay(Duration.ofMillis(300))
+                .slowDelay(Duration.ofMillis(500))
                 .pendingSettleDelay(Duration.ofMinutes(1))
                 .build());
     client = new ProviderClient(simulator);

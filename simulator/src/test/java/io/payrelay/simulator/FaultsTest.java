@@ -8,8 +8,12 @@ import static org.awaitility.Awaitility.await;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.net.SocketException;
 import java.net.http.HttpResponse;
 import java.net.http.HttpTimeoutException;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -22,7 +26,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(30)
 class FaultsTest {
   private static final Duration SHORT = Duration.ofMillis(400);
-  private static final Duration SLOW = Duration.ofMillis(700);
+  private static final Duration SLOW = Duration.ofMillis(1500);
 
   private ProviderSimulator simulator;
   private ProviderClient client;
@@ -63,6 +67,27 @@ class FaultsTest {
     assertThat(retry.statusCode()).isEqualTo(200);
     assertThat(retry.headers().firstValue("Idempotent-Replayed")).hasValue("true");
     assertThat(simulator.charges()).hasSize(1);
+  }
+
+  @Test
+  void endsTheConnectionWithATcpResetAndNotWithAnOrderlyClose() throws Exception {
+    simulator.script("p1", Fault.RESET_BEFORE);
+    String body = ProviderClient.body("p1", "");
+    String request =
+        "POST /v1/charges HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "
+            + ProviderClient.API_KEY
+            + "\r\nIdempotency-Key: key_p1\r\nContent-Length: "
+            + body.length()
+            + "\r\n\r\n"
+            + body;
+
+    try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), simulator.port())) {
+      socket.getOutputStream().write(request.getBytes(StandardCharsets.US_ASCII));
+
+      assertThatThrownBy(() -> socket.getInputStream().read())
+          .isInstanceOf(SocketException.class)
+          .hasMessageContaining("reset");
+    }
   }
 
   @Test
@@ -182,6 +207,30 @@ class FaultsTest {
         .containsEntry(Fault.NOT_PROCESSED, 1L)
         .containsEntry(Fault.HTML_502_AFTER, 1L);
     assertThat(client.charge("p2").statusCode()).isEqualTo(200);
+  }
+
+  @Test
+  void losesTheAnswerOfAReplayTooWhenAScriptSaysSo() throws Exception {
+    simulator.script("p1", Fault.NONE, Fault.TIMEOUT_AFTER);
+    client.charge("p1");
+
+    assertThatThrownBy(() -> client.chargeWithin(SHORT, "p1", ""))
+        .isInstanceOf(HttpTimeoutException.class);
+
+    assertThat(client.charge("p1").statusCode()).isEqualTo(200);
+    assertThat(simulator.charges()).hasSize(1);
+  }
+
+  @Test
+  void stopsAtOnceWhileCallsAreOpen() {
+    CompletableFuture<HttpResponse<String>> hanging = client.chargeAsync("p1", "pm_timeout_after");
+    await().until(() -> simulator.hangingCalls() == 1);
+    CompletableFuture<HttpResponse<String>> slow = client.chargeAsync("p2", "pm_slow");
+    await().until(() -> simulator.stats().chargeCalls() == 2);
+
+    simulator.close();
+
+    await().until(() -> hanging.isCompletedExceptionally() && slow.isDone());
   }
 
   @Test

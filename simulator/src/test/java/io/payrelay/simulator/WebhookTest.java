@@ -8,6 +8,7 @@ import static org.awaitility.Awaitility.await;
 
 import com.standardwebhooks.Webhook;
 import com.standardwebhooks.exceptions.WebhookVerificationException;
+import java.net.URI;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -161,10 +162,13 @@ class WebhookTest {
   }
 
   @Test
-  void refusesASecretOutOfFormAndHidesTheGoodOne() {
+  void refusesASecretOrAddressOutOfFormAndHidesTheGoodSecret() {
     assertThatThrownBy(() -> SimulatorConfig.builder().webhookSecret("secret").build())
         .isInstanceOf(IllegalArgumentException.class);
     assertThatThrownBy(() -> SimulatorConfig.builder().webhookSecret("whsec_AAAA").build())
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(
+            () -> SimulatorConfig.builder().webhookUrl(URI.create("localhost:80/hook")).build())
         .isInstanceOf(IllegalArgumentException.class);
 
     assertThat(SimulatorConfig.builder().webhookSecret(SECRET).build().toString())
