@@ -21,6 +21,7 @@ import io.payrelay.relay.RelayConfig;
 import io.payrelay.schemas.EventCatalogue;
 import io.payrelay.schemas.Migrations;
 import io.payrelay.webhook.IngestConfig;
+import io.payrelay.webhook.IngestFaults;
 import io.payrelay.webhook.WebhookIngest;
 import java.security.SecureRandom;
 import java.time.Clock;
@@ -122,25 +123,20 @@ public final class Parts {
     return closingOnFailure(
         telemetry,
         () -> {
-          Database database = open(settings, "payrelay-webhook-ingest");
-          return closingOnFailure(
-              database,
-              () -> {
-                WebhookIngest ingest =
-                    WebhookIngest.start(
-                        IngestConfig.from(settings),
-                        database,
-                        List.of(new GenericWebhooks(GenericWebhookConfig.from(settings))),
-                        telemetry.registry(),
-                        Clock.systemUTC(),
-                        new SecureRandom());
-                telemetry.check("webhook-ingest", ingest::health);
-                return new Running(
-                    "webhook-ingest",
-                    "ready webhook-ingest port=" + ingest.port() + " " + metrics(telemetry),
-                    ingest.ended(),
-                    List.of(ingest, database, telemetry));
-              });
+          WebhookIngest ingest =
+              WebhookIngest.start(
+                  IngestConfig.from(settings),
+                  DatabaseConfig.from(settings),
+                  List.of(new GenericWebhooks(GenericWebhookConfig.from(settings))),
+                  telemetry,
+                  Clock.systemUTC(),
+                  new SecureRandom(),
+                  IngestFaults.NONE);
+          return new Running(
+              "webhook-ingest",
+              "ready webhook-ingest port=" + ingest.port() + " " + metrics(telemetry),
+              ingest.ended(),
+              List.of(ingest, telemetry));
         });
   }
 

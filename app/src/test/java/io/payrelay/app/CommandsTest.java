@@ -1,0 +1,109 @@
+package io.payrelay.app;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import picocli.CommandLine;
+
+final class CommandsTest {
+
+  private record Result(int exitCode, String out, String err) {}
+
+  @Test
+  void aWrongConfigurationIsToldAtOnceWithEveryVariableAndItsFix() {
+    Result result =
+        run(
+            Map.of(
+                "PAYRELAY_DATABASE_URL", "postgres://localhost/payrelay",
+                "PAYRELAY_DATABASE_POOL_SIZE_MAX", "many",
+                "PAYRELAY_RELAY_SLOTNAME", "x"),
+            "relay");
+
+    assertThat(result.exitCode()).isEqualTo(CommandLines.EXIT_FATAL);
+    assertThat(result.err())
+        .contains("PAYRELAY_DATABASE_URL is \"postgres://localhost/payrelay\", which is refused")
+        .contains("jdbc:postgresql://HOST:PORT/DATABASE")
+        .contains("PAYRELAY_DATABASE_USER is not set")
+        .contains("PAYRELAY_DATABASE_POOL_SIZE_MAX is \"many\", which is refused")
+        .contains("PAYRELAY_KAFKA_BOOTSTRAP_SERVERS is not set")
+        .contains("PAYRELAY_RELAY_SLOTNAME is not a setting: did you mean PAYRELAY_RELAY_SLOT_NAME?")
+        .doesNotContain("at io.payrelay");
+  }
+
+  @Test
+  void secretsAreNotInTheComplaints() {
+    Result result =
+        run(
+            Map.of(
+                "PAYRELAY_DATABASE_PASSWORD", "hush-hush",
+                "PAYRELAY_PROVIDER_API_KEY", "sk_hush",
+                "PAYRELAY_PROVIDER_URL", "not an address"),
+            "charge-worker");
+
+    assertThat(result.exitCode()).isEqualTo(CommandLines.EXIT_FATAL);
+    assertThat(result.err()).contains("PAYRELAY_PROVIDER_URL").doesNotContain("hush");
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {"migrate", "relay", "charge-worker", "webhook-ingest", "pay", "status", "tail", "config"})
+  void everyCommandHasHelp(String command) {
+    Result result = run(Map.of(), command, "--help");
+
+    assertThat(result.exitCode()).isZero();
+    assertThat(result.out()).contains("Usage: payrelay " + command);
+  }
+
+  @Test
+  void aMisspeltCommandIsAUsageErrorWithASuggestion() {
+    Result result = run(Map.of(), "migrat");
+
+    assertThat(result.exitCode()).isEqualTo(CommandLines.EXIT_USAGE);
+    assertThat(result.err()).contains("migrate");
+  }
+
+  @Test
+  void nothingAtAllNamesTheHelp() {
+    Result result = run(Map.of());
+
+    assertThat(result.exitCode()).isEqualTo(CommandLines.EXIT_USAGE);
+    assertThat(result.err()).contains("--help");
+  }
+
+  @Test
+  void theDatabaseThatIsNotThereIsNamedWithTheVariablesToCheck() {
+    Result result =
+        run(
+            Map.of(
+                "PAYRELAY_DATABASE_URL", "jdbc:postgresql://127.0.0.1:1/payrelay",
+                "PAYRELAY_DATABASE_USER", "operator",
+                "PAYRELAY_DATABASE_CONNECT_TIMEOUT_MS", "300"),
+            "status");
+
+    assertThat(result.exitCode()).isEqualTo(CommandLines.EXIT_RETRIABLE);
+    assertThat(result.err()).contains("PAYRELAY_DATABASE_URL").doesNotContain("at io.payrelay");
+  }
+
+  @Test
+  void theConfigCommandListsEverySetting() {
+    Result result = run(Map.of(), "config");
+
+    assertThat(result.exitCode()).isZero();
+    AppSettings.all().forEach(setting -> assertThat(result.out()).contains(setting.name()));
+  }
+
+  private static Result run(Map<String, String> environment, String... arguments) {
+    StringWriter out = new StringWriter();
+    StringWriter err = new StringWriter();
+    CommandLine commandLine = CommandLines.of(new PayrelayCommand(environment));
+    commandLine.setOut(new PrintWriter(out));
+    commandLine.setErr(new PrintWriter(err));
+    int exitCode = commandLine.execute(arguments);
+    return new Result(exitCode, out.toString(), err.toString());
+  }
+}
