@@ -1,0 +1,145 @@
+package io.payrelay.relay;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.payrelay.platform.errors.Category;
+import io.payrelay.platform.errors.PayrelayException;
+import io.payrelay.platform.kafka.KafkaConfig;
+import io.payrelay.schemas.Topic;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.ListOffsetsOptions;
+import org.apache.kafka.clients.admin.OffsetSpec;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.IsolationLevel;
+import org.apache.kafka.common.TopicPartition;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The relay's position in Kafka: the newest record of a compacted topic of one partition, one topic
+ * per slot. Safe for any thread.
+ */
+final class PositionStore {
+
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final Duration POLL = Duration.ofMillis(200);
+
+  /** Offsets looked at first, from the end; ten times as many each time nothing was found there. */
+  private static final long TAIL_FIRST = 200;
+
+  private final KafkaConfig kafka;
+  private final String slotName;
+  private final TopicPartition partition;
+
+  PositionStore(KafkaConfig kafka, String slotName) {
+    this.kafka = kafka;
+    this.slotName = slotName;
+    this.partition = new TopicPartition(Topic.relayPosition(slotName).name(), 0);
+  }
+
+  /**
+   * Reads the newest committed position, or null where there is none.
+   *
+   * <p>The end is the high watermark, not the end that read_committed shows: that one lies before a
+   * committed record for as long as somebody else's transaction hangs on the partition.
+   *
+   * @throws PayrelayException RETRIABLE where the end was not reached in time
+   */
+  @Nullable Position read(Admin admin, Duration limit) {
+    long deadlineNs = System.nanoTime() + limit.toNanos();
+    long end = endOffset(admin, OffsetSpec.latest());
+    long start = endOffset(admin, OffsetSpec.earliest());
+    Map<String, Object> properties = kafka.consumerProperties("payrelay-relay-position");
+    properties.put("allow.auto.create.topics", false);
+    try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(properties)) {
+      consumer.assign(List.of(partition));
+      for (long tail = TAIL_FIRST; ; tail *= 10) {
+        long from = Math.max(start, end - tail);
+        Position found = readFrom(consumer, from, end, deadlineNs);
+        if (found != null || from == start) {
+          return found;
+        }
+      }
+    }
+  }
+
+  /** The record that stores a position. */
+  ProducerRecord<byte[], byte[]> record(Position position) {
+    return new ProducerRecord<>(partition.topic(), 0, slotName.getBytes(UTF_8), encode(position));
+  }
+
+  private @Nullable Position readFrom(
+      KafkaConsumer<byte[], byte[]> consumer, long from, long end, long deadlineNs) {
+    consumer.seek(partition, from);
+    Position newest = null;
+    while (consumer.position(partition) < end) {
+      if (System.nanoTime() > deadlineNs) {
+        throw new PayrelayException(
+            Category.RETRIABLE,
+            "Topic %s could not be read to its end: a transaction hangs on it, or a broker is away"
+                .formatted(partition.topic()));
+      }
+      for (ConsumerRecord<byte[], byte[]> read : consumer.poll(POLL)) {
+        newest = decode(read.value());
+      }
+    }
+    return newest;
+  }
+
+  private long endOffset(Admin admin, OffsetSpec spec) {
+    return Futures.get(
+            admin
+                .listOffsets(
+                    Map.of(partition, spec),
+                    new ListOffsetsOptions(IsolationLevel.READ_UNCOMMITTED))
+                .partitionResult(partition))
+        .offset();
+  }
+
+  static byte[] encode(Position position) {
+    DatabaseIdentity origin = position.origin();
+    return JSON.createObjectNode()
+        .put("commit_lsn", Lsn.text(position.commitLsn()))
+        .put("commit_time_usec", position.commitTimeUsec())
+        .put("tx_id", position.txId())
+        .put("rows_of_tx", position.rowsOfTx())
+        .put("system_id", origin.systemId())
+        .put("timeline", origin.timeline())
+        .put("kafka_cluster_id", origin.kafkaClusterId())
+        .toString()
+        .getBytes(UTF_8);
+  }
+
+  static Position decode(byte[] json) {
+    try {
+      JsonNode node = JSON.readTree(json);
+      return new Position(
+          Lsn.parse(node.required("commit_lsn").textValue()),
+          node.required("commit_time_usec").longValue(),
+          node.required("tx_id").longValue(),
+          node.required("rows_of_tx").longValue(),
+          new DatabaseIdentity(
+              node.required("system_id").textValue(),
+              node.required("timeline").longValue(),
+              node.required("kafka_cluster_id").textValue()));
+    } catch (IOException | IllegalArgumentException e) {
+      throw new PayrelayException(
+          Category.FATAL,
+          "The relay's position record cannot be read: was it written by another program?",
+          e);
+    }
+  }
+
+  /** The topics a relay of this slot writes to, besides those of the events. */
+  Collection<String> topics() {
+    return List.of(partition.topic(), Topic.DEAD_LETTER);
+  }
+}

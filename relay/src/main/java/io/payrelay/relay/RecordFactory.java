@@ -1,0 +1,162 @@
+package io.payrelay.relay;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.payrelay.schemas.EncodingException;
+import io.payrelay.schemas.EventCodec;
+import io.payrelay.schemas.EventType;
+import io.payrelay.schemas.Topic;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.common.header.internals.RecordHeader;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+
+/**
+ * Outbox rows to Kafka records: Avro by event type with CloudEvents headers, or, where that cannot
+ * be, a dead letter with the reason and the original. Belongs to one thread.
+ */
+final class RecordFactory {
+
+  /** What Kafka adds around key, value and headers, and room for their lengths. */
+  private static final int OVERHEAD_BYTES = 512;
+
+  private static final int HEADER_OVERHEAD_BYTES = 10;
+
+  private static final Header SPEC_VERSION = header("ce_specversion", "1.0");
+  private static final Header AVRO = header("content-type", "application/avro");
+  private static final Header JSON = header("content-type", "application/json");
+
+  private final EventCodec codec;
+  private final Map<String, Integer> recordBytesMax;
+  private final Set<String> refusedEventIds;
+  private final Map<String, Header> types = new HashMap<>();
+  private final Map<String, Header> sources = new HashMap<>();
+  private long lastTimeUsec = Long.MIN_VALUE;
+  private Header lastTime = header("ce_time", "");
+
+  /** A record to send. */
+  record Outgoing(ProducerRecord<byte[], byte[]> record, boolean deadLetter) {}
+
+  /**
+   * Makes records.
+   *
+   * @param recordBytesMax by topic
+   * @param refusedEventIds events that Kafka has refused as too large in an earlier session
+   */
+  RecordFactory(
+      EventCodec codec, Map<String, Integer> recordBytesMax, Set<String> refusedEventIds) {
+    this.codec = codec;
+    this.recordBytesMax = Map.copyOf(recordBytesMax);
+    this.refusedEventIds = refusedEventIds;
+  }
+
+  /** The record of a row; never fails on account of what the row holds. */
+  Outgoing of(OutboxRow row, long nowMs) {
+    String topic = codec.catalogue().find(row.eventType()).map(EventType::topic).orElse("");
+    byte[] value;
+    try {
+      value = codec.encode(row.eventType(), row.payload());
+    } catch (EncodingException e) {
+      return deadLetter(row, topic, reason(e), nowMs);
+    }
+    byte[] key = row.aggregateId().getBytes(UTF_8);
+    RecordHeaders headers = cloudEvent(row);
+    headers.add(AVRO);
+    int limit = limitOf(topic);
+    if (size(key, value, headers) > limit || refusedEventIds.contains(row.eventId())) {
+      return deadLetter(
+          row, topic, "record is larger than the %d bytes of %s".formatted(limit, topic), nowMs);
+    }
+    return new Outgoing(new ProducerRecord<>(topic, null, nowMs, key, value, headers), false);
+  }
+
+  /** The largest record any topic takes. */
+  int largestRecordBytes() {
+    return recordBytesMax.values().stream()
+        .mapToInt(Integer::intValue)
+        .max()
+        .orElse(Topics.RECORD_BYTES_MAX_DEFAULT);
+  }
+
+  private Outgoing deadLetter(OutboxRow row, String topic, String reason, long nowMs) {
+    byte[] key = row.aggregateId().getBytes(UTF_8);
+    byte[] payload = row.payload().getBytes(UTF_8);
+    RecordHeaders headers = cloudEvent(row);
+    headers.add(JSON);
+    headers.add(header("reason", reason));
+    headers.add(header("original_type", row.eventType()));
+    headers.add(header("original_topic", topic));
+    headers.add(header("position", Lsn.text(row.lsn()) + " of transaction " + row.txId()));
+    headers.add(header("payload_bytes", Integer.toString(payload.length)));
+    int room = limitOf(Topic.DEAD_LETTER) - size(key, new byte[0], headers);
+    byte[] value = payload.length <= room ? payload : prefix(payload, room);
+    headers.add(header("payload_truncated", Boolean.toString(value.length < payload.length)));
+    return new Outgoing(
+        new ProducerRecord<>(Topic.DEAD_LETTER, null, nowMs, key, value, headers), true);
+  }
+
+  private RecordHeaders cloudEvent(OutboxRow row) {
+    RecordHeaders headers = new RecordHeaders();
+    headers.add(SPEC_VERSION);
+    headers.add(header("ce_id", row.eventId()));
+    headers.add(types.computeIfAbsent(row.eventType(), type -> header("ce_type", type)));
+    headers.add(
+        sources.computeIfAbsent(
+            row.aggregateType(), type -> header("ce_source", "/payrelay/outbox/" + type)));
+    headers.add(header("ce_subject", row.aggregateId()));
+    headers.add(time(row.commitTimeUsec()));
+    if (row.traceparent() != null) {
+      headers.add(header("traceparent", row.traceparent()));
+    }
+    if (row.traceId() != null) {
+      headers.add(header("trace_id", row.traceId()));
+    }
+    return headers;
+  }
+
+  /** Rows of one transaction share their commit time. */
+  private Header time(long timeUsec) {
+    if (timeUsec != lastTimeUsec) {
+      lastTime = header("ce_time", Instant.EPOCH.plus(timeUsec, ChronoUnit.MICROS).toString());
+      lastTimeUsec = timeUsec;
+    }
+    return lastTime;
+  }
+
+  private int limitOf(String topic) {
+    return recordBytesMax.getOrDefault(topic, Topics.RECORD_BYTES_MAX_DEFAULT);
+  }
+
+  private static int size(byte[] key, byte[] value, Headers headers) {
+    int bytes = OVERHEAD_BYTES + key.length + value.length;
+    for (Header header : headers) {
+      // Keys and values of headers are ASCII or bounded by the table: characters are near enough.
+      bytes += HEADER_OVERHEAD_BYTES + header.key().length() + header.value().length;
+    }
+    return bytes;
+  }
+
+  /** Cuts between characters. */
+  private static byte[] prefix(byte[] utf8, int room) {
+    int end = Math.max(0, room);
+    while (end > 0 && (utf8[end] & 0xC0) == 0x80) {
+      end--;
+    }
+    return Arrays.copyOf(utf8, end);
+  }
+
+  private static String reason(EncodingException e) {
+    return e.getMessage() == null ? "payload cannot be encoded" : e.getMessage();
+  }
+
+  private static Header header(String key, String value) {
+    return new RecordHeader(key, value.getBytes(UTF_8));
+  }
+}

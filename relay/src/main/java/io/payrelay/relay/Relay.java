@@ -1,0 +1,306 @@
+package io.payrelay.relay;
+
+import io.micrometer.core.instrument.MeterRegistry;
+import io.payrelay.platform.database.DatabaseConfig;
+import io.payrelay.platform.errors.Category;
+import io.payrelay.platform.errors.Failures;
+import io.payrelay.platform.errors.PayrelayException;
+import io.payrelay.platform.kafka.KafkaConfig;
+import io.payrelay.platform.lifecycle.Backoff;
+import io.payrelay.schemas.EventCatalogue;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.random.RandomGenerator;
+import org.apache.kafka.common.errors.AuthenticationException;
+import org.apache.kafka.common.errors.AuthorizationException;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The relay of one slot: waits for the lease, runs a session, and after any error starts again from
+ * the lease on, with a jittered backoff. It ends by itself only where a human must act. Safe for
+ * any thread.
+ */
+public final class Relay implements AutoCloseable {
+
+  private static final Logger log = LoggerFactory.getLogger(Relay.class);
+
+  /** Heartbeats that may fail to come, and a margin, before the engine counts as dead. */
+  private static final int HEARTBEATS_MISSED_MAX = 10;
+
+  private static final Duration SILENCE_MARGIN = Duration.ofSeconds(30);
+
+  private final RelayParts parts;
+  private final Backoff backoff;
+  private final String owner;
+  private final OutboxUpkeep upkeep;
+  private final CompletableFuture<Void> ended = new CompletableFuture<>();
+  private final CompletableFuture<Void> closeAsked = new CompletableFuture<>();
+  private final Thread thread;
+  private volatile RelayState state = RelayState.STANDBY;
+  private volatile @Nullable Position stored;
+  private int failures;
+
+  /** Prepares a relay; {@link #start} starts it. */
+  public Relay(
+      RelayConfig config,
+      DatabaseConfig database,
+      KafkaConfig kafka,
+      EventCatalogue catalogue,
+      MeterRegistry registry,
+      InstantSource clock,
+      RandomGenerator random) {
+    this(config, database, kafka, catalogue, registry, clock, random, RelayFaults.NONE);
+  }
+
+  @SuppressWarnings("TooManyParameters")
+  Relay(
+      RelayConfig config,
+      DatabaseConfig database,
+      KafkaConfig kafka,
+      EventCatalogue catalogue,
+      MeterRegistry registry,
+      InstantSource clock,
+      RandomGenerator random,
+      RelayFaults faults) {
+    Set<String> refusedEventIds = ConcurrentHashMap.newKeySet();
+    RelayMetrics metrics = new RelayMetrics(registry, config.slotName(), this::state);
+    this.parts =
+        new RelayParts(config, database, kafka, catalogue, metrics, faults, clock, refusedEventIds);
+    this.backoff = new Backoff(config.backoffFirst(), config.backoffMax(), random);
+    // Two processes may be given the same name by mistake: the nonce keeps them apart.
+    this.owner = config.instanceName() + "#" + UUID.randomUUID();
+    this.upkeep = new OutboxUpkeep(database, metrics);
+    this.thread = new Thread(this::run, "payrelay-relay");
+  }
+
+  /** Starts working, on threads of its own. */
+  public void start() {
+    thread.start();
+  }
+
+  /** What it is doing now. */
+  public RelayState state() {
+    return state;
+  }
+
+  /** {@code ok} or a short sentence, for the health endpoint. */
+  public String health() {
+    return switch (state) {
+      case ACTIVE, STANDBY, STARTING -> "ok";
+      case RECOVERING -> "recovering after a failure";
+      case STOPPED -> "stopped";
+    };
+  }
+
+  /** Completes when the relay has ended; exceptionally where a human must act. */
+  public CompletableFuture<Void> ended() {
+    return ended;
+  }
+
+  /** The position that Kafka holds in text form, for status output; null before it is known. */
+  public @Nullable String storedPosition() {
+    Position known = stored;
+    return known == null ? null : known.toString();
+  }
+
+  /** Finishes the running batch, gives the lease back and stops. */
+  @Override
+  public void close() {
+    closeAsked.complete(null);
+    try {
+      if (thread.getState() == Thread.State.NEW) {
+        ended.complete(null);
+      }
+      thread.join();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    upkeep.close();
+  }
+
+  private void run() {
+    try {
+      while (!closeAsked.isDone()) {
+        try {
+          cycle();
+        } catch (RuntimeException e) {
+          recoverOrThrow(e);
+        }
+      }
+      ended.complete(null);
+    } catch (RuntimeException | Error e) {
+      log.error("slot={} relay stops", parts.config().slotName(), e);
+      ended.completeExceptionally(e);
+      if (e instanceof Error error) {
+        throw error;
+      }
+    } finally {
+      state = RelayState.STOPPED;
+    }
+  }
+
+  /** Said once with its cause; while it lasts, the repeats are not worth a line each. */
+  private void recoverOrThrow(RuntimeException failure) {
+    if (isFatal(failure)) {
+      throw failure;
+    }
+    state = RelayState.RECOVERING;
+    parts.metrics().recovered();
+    Duration wait = backoff.delay(failures);
+    if (failures++ == 0) {
+      log.warn("slot={} relay starts anew", parts.config().slotName(), failure);
+    } else {
+      log.debug("slot={} relay starts anew", parts.config().slotName(), failure);
+    }
+    pause(wait);
+  }
+
+  private void cycle() {
+    RelayConfig config = parts.config();
+    try (SlotLease lease =
+        SlotLease.open(parts.database(), config.slotName(), owner, config.lease())) {
+      StartupCheck.schema(lease.connection());
+      if (awaitLease(lease)) {
+        runSession(lease);
+      }
+    }
+  }
+
+  private boolean awaitLease(SlotLease lease) {
+    boolean said = false;
+    while (!closeAsked.isDone()) {
+      if (lease.acquire()) {
+        return true;
+      }
+      if (state != RelayState.STANDBY || !said) {
+        log.info("slot={} is owned by another relay: standing by", parts.config().slotName());
+        said = true;
+      }
+      state = RelayState.STANDBY;
+      pause(parts.config().leaseRenew().dividedBy(2));
+    }
+    return false;
+  }
+
+  private void runSession(SlotLease lease) {
+    state = RelayState.STARTING;
+    lease.endWalsender();
+    RelaySession session = new RelaySession(parts);
+    session.start();
+    boolean owned = true;
+    try {
+      while (!closeAsked.isDone() && !session.ended().isDone()) {
+        parts.faults().reached(RelayFaults.Point.BEFORE_RENEW);
+        owned = lease.renew();
+        if (!owned) {
+          throw new PayrelayException(
+              Category.RETRIABLE, "Another relay has taken slot " + parts.config().slotName());
+        }
+        watch(lease, session);
+        awaitEnd(session, parts.config().leaseRenew());
+      }
+    } catch (RuntimeException e) {
+      session.abandon();
+      if (owned) {
+        lease.release();
+      }
+      throw e;
+    }
+    session.close();
+    lease.release();
+    rethrowFailure(session);
+  }
+
+  private void watch(SlotLease lease, RelaySession session) {
+    stored = session.stored();
+    parts.metrics().slotLag(lease.slotLagBytes());
+    Duration silenceMax =
+        parts
+            .config()
+            .heartbeatInterval()
+            .multipliedBy(HEARTBEATS_MISSED_MAX)
+            .plus(SILENCE_MARGIN)
+            .plus(parts.config().transactionTimeout());
+    if (session.silence().compareTo(silenceMax) > 0) {
+      throw new PayrelayException(
+          Category.RETRIABLE, "The engine has delivered nothing for " + session.silence());
+    }
+    if (session.active()) {
+      if (state != RelayState.ACTIVE) {
+        log.info("slot={} relay is active", parts.config().slotName());
+      }
+      state = RelayState.ACTIVE;
+      failures = 0;
+      upkeep.tick();
+    }
+  }
+
+  private void awaitEnd(RelaySession session, Duration limit) {
+    try {
+      CompletableFuture.anyOf(session.ended(), closeAsked)
+          .get(limit.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (TimeoutException e) {
+      // The usual case: nothing has ended, the next round of watching is due.
+      return;
+    } catch (ExecutionException e) {
+      log.debug("slot={} session has failed", parts.config().slotName(), e);
+    } catch (InterruptedException e) {
+      interrupted();
+    }
+  }
+
+  private static void rethrowFailure(RelaySession session) {
+    try {
+      session.ended().getNow(null);
+    } catch (java.util.concurrent.CompletionException e) {
+      if (e.getCause() instanceof RuntimeException cause) {
+        throw cause;
+      }
+      throw e;
+    }
+  }
+
+  private void pause(Duration duration) {
+    try {
+      closeAsked.get(duration.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (TimeoutException e) {
+      // The wait is over.
+      return;
+    } catch (ExecutionException e) {
+      throw new IllegalStateException(e);
+    } catch (InterruptedException e) {
+      interrupted();
+    }
+  }
+
+  private void interrupted() {
+    Thread.currentThread().interrupt();
+    closeAsked.complete(null);
+  }
+
+  /**
+   * Our own refusals, and what Kafka or PostgreSQL refuse this user. All else, what Kafka throws at
+   * a fenced producer included, looks the same as what heals: it starts anew.
+   */
+  private static boolean isFatal(Throwable failure) {
+    for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+      if (cause instanceof AuthenticationException || cause instanceof AuthorizationException) {
+        return true;
+      }
+      if (cause instanceof PayrelayException ours && ours.category() == Category.FATAL) {
+        return true;
+      }
+    }
+    String sqlState = Failures.sqlState(failure);
+    return sqlState != null && (sqlState.startsWith("28") || sqlState.equals("42501"));
+  }
+}

@@ -1,0 +1,81 @@
+package io.payrelay.relay;
+
+import io.micrometer.core.instrument.Counter;
+import io.micrometer.core.instrument.Gauge;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Timer;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
+
+/** The relay's meters. Safe for any thread. */
+final class RelayMetrics {
+
+  private final Counter rows;
+  private final Counter transactions;
+  private final Counter deadLetters;
+  private final Counter recoveries;
+  private final Counter upkeepFailures;
+  private final Timer latency;
+  private final AtomicLong slotLagBytes = new AtomicLong(-1);
+
+  RelayMetrics(MeterRegistry registry, String slotName, Supplier<RelayState> state) {
+    rows = counter(registry, slotName, "rows", "outbox rows published");
+    transactions = counter(registry, slotName, "transactions", "Kafka transactions committed");
+    deadLetters = counter(registry, slotName, "dead.letters", "rows sent to the dead-letter topic");
+    recoveries = counter(registry, slotName, "recoveries", "times the relay started anew");
+    upkeepFailures =
+        counter(registry, slotName, "upkeep.failures", "failed tries to make outbox partitions");
+    latency =
+        Timer.builder("payrelay.relay.latency")
+            .description("from the commit in PostgreSQL to the commit in Kafka")
+            .publishPercentiles(0.5, 0.99)
+            .tag("slot", slotName)
+            .register(registry);
+    Gauge.builder("payrelay.relay.slot.lag", slotLagBytes, AtomicLong::get)
+        .description("WAL that the slot keeps back; -1: not known")
+        .baseUnit("bytes")
+        .tag("slot", slotName)
+        .register(registry);
+    for (RelayState one : RelayState.values()) {
+      Gauge.builder("payrelay.relay.state", () -> state.get() == one ? 1 : 0)
+          .description("1 for the state the relay is in")
+          .tag("slot", slotName)
+          .tag("state", one.name())
+          .register(registry);
+    }
+  }
+
+  void published(long rowCount, long deadLetterCount) {
+    rows.increment(rowCount);
+    deadLetters.increment(deadLetterCount);
+  }
+
+  void transactionCommitted() {
+    transactions.increment();
+  }
+
+  void latency(Duration fromCommit) {
+    latency.record(fromCommit);
+  }
+
+  void recovered() {
+    recoveries.increment();
+  }
+
+  void upkeepFailed() {
+    upkeepFailures.increment();
+  }
+
+  void slotLag(long bytes) {
+    slotLagBytes.set(bytes);
+  }
+
+  private static Counter counter(
+      MeterRegistry registry, String slotName, String name, String description) {
+    return Counter.builder("payrelay.relay." + name)
+        .description(description)
+        .tag("slot", slotName)
+        .register(registry);
+  }
+}

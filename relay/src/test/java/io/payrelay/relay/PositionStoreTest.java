@@ -1,0 +1,30 @@
+package io.payrelay.relay;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.LongRange;
+import org.junit.jupiter.api.Test;
+
+class PositionStoreTest {
+
+  @Property(tries = 200)
+  void positionSurvivesItsRecord(
+      @ForAll @LongRange(min = 1) long lsn,
+      @ForAll @LongRange(min = 1) long txId,
+      @ForAll @LongRange(min = 0) long rows) {
+    Position position =
+        new Position(lsn, 17, txId, rows, new DatabaseIdentity("7423", 3, "cluster"));
+
+    assertThat(PositionStore.decode(PositionStore.encode(position))).isEqualTo(position);
+  }
+
+  @Test
+  void foreignRecordIsRefused() {
+    assertThatThrownBy(() -> PositionStore.decode("{}".getBytes(UTF_8)))
+        .hasMessageContaining("cannot be read");
+  }
+}

@@ -1,0 +1,160 @@
+package io.payrelay.relay;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import java.io.StringReader;
+import java.sql.Connection;
+import java.sql.Savepoint;
+import java.time.Duration;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.postgresql.PGConnection;
+
+@Timeout(90)
+class RelayStreamIT {
+
+  private static final Duration LIMIT = Duration.ofSeconds(30);
+
+  @Test
+  void publishesEachCommittedRowOnceInCommitOrder() throws Exception {
+    try (RelayFixture fixture = RelayFixture.shared().prepared();
+        OutboxOracle oracle = fixture.oracle()) {
+      // Written before the relay runs, and while it runs.
+      mixedLoad(fixture, new Random(1));
+      fixture.startActive();
+      mixedLoad(fixture, new Random(2));
+
+      OutboxOracle.Verdict verdict = oracle.await(LIMIT);
+
+      assertThat(verdict.rows()).isGreaterThan(200);
+      assertThat(verdict.clean()).as("%s", verdict).isTrue();
+      assertThat(fixture.meters.get("payrelay.relay.rows").counter().count())
+          .isEqualTo(verdict.rows());
+    }
+  }
+
+  @Test
+  void restartsGoOnWhereKafkaIs() throws Exception {
+    try (RelayFixture fixture = RelayFixture.shared().prepared();
+        OutboxOracle oracle = fixture.oracle()) {
+      for (int i = 0; i < 3; i++) {
+        Relay relay = fixture.startActive();
+        fixture.insertCommitted(20, 3);
+        relay.close();
+        assertThat(relay.state()).isEqualTo(RelayState.STOPPED);
+        fixture.insertCommitted(5, 2);
+      }
+      fixture.startActive();
+
+      OutboxOracle.Verdict verdict = oracle.await(LIMIT);
+
+      assertThat(verdict.rows()).isEqualTo(3 * 70);
+      assertThat(verdict.clean()).as("%s", verdict).isTrue();
+    }
+  }
+
+  @Test
+  void rowThatCannotBeEncodedGoesToDeadLettersAndTheStreamGoesOn() throws Exception {
+    try (RelayFixture fixture = RelayFixture.shared().prepared();
+        OutboxOracle oracle = fixture.oracle()) {
+      fixture.startActive();
+      fixture.insertCommitted(3, 2);
+      for (String[] poison :
+          new String[][] {
+            {"NobodyKnows", "{\"a\": 1}"},
+            {"ChargeRequested", "{\"payment_id\": 17}"},
+            {"ChargeRequested", "null"},
+            {"ChargeRequested", "\"" + "x".repeat(890_000) + "\""}
+          }) {
+        fixture.execute(
+            """
+            INSERT INTO payrelay.outbox (aggregate_type, aggregate_id, event_type, payload)
+            VALUES ('payment', 'poison', '%s', '%s')
+            """
+                .formatted(poison[0], poison[1]));
+      }
+      fixture.insertCommitted(3, 2);
+
+      OutboxOracle.Verdict verdict = oracle.await(LIMIT);
+
+      assertThat(verdict.rows()).isEqualTo(16);
+      assertThat(verdict.clean()).as("%s", verdict).isTrue();
+      assertThat(oracle.deadLetters()).hasSize(4);
+      assertThat(new String(oracle.deadLetters().get(0).value(), UTF_8)).isEqualTo("{\"a\": 1}");
+      assertThat(oracle.deadLetters())
+          .allSatisfy(letter -> assertThat(letter.headers().lastHeader("reason")).isNotNull());
+      assertThat(fixture.meters.get("payrelay.relay.dead.letters").counter().count()).isEqualTo(4);
+    }
+  }
+
+  @Test
+  void idleOutboxDoesNotHoldBackTheWalOfOthers() throws Exception {
+    try (RelayFixture fixture = RelayFixture.shared().prepared()) {
+      fixture.startActive();
+      fixture.insertCommitted(1, 1);
+      fixture.execute("CREATE TABLE foreign_table (filler text)");
+
+      for (int i = 0; i < 10; i++) {
+        fixture.execute(
+            "INSERT INTO foreign_table SELECT repeat('x', 1000) FROM generate_series(1, 2000)");
+      }
+
+      await()
+          .atMost(Duration.ofSeconds(15))
+          .untilAsserted(
+              () ->
+                  assertThat(
+                          fixture.meters.get("payrelay.relay.slot.lag").gauge().value())
+                      .isBetween(0.0, 500_000.0));
+    }
+  }
+
+  private static void mixedLoad(RelayFixture fixture, Random random) throws Exception {
+    try (Connection one = fixture.connect();
+        Connection two = fixture.connect()) {
+      one.setAutoCommit(false);
+      two.setAutoCommit(false);
+      for (int i = 0; i < 20; i++) {
+        // Two transactions with rows of their own aggregates, open at the same time.
+        fixture.insert(one, 1 + random.nextInt(5), "now()", "one");
+        fixture.insert(two, 1 + random.nextInt(5), "now() + interval '1 day'", "two");
+        Savepoint savepoint = one.setSavepoint();
+        fixture.insert(one, 3, "now()", "one");
+        if (random.nextBoolean()) {
+          one.rollback(savepoint);
+        }
+        fixture.insert(one, 2, "now() - interval '400 days'", "one");
+        if (random.nextInt(4) == 0) {
+          two.rollback();
+        } else {
+          two.commit();
+        }
+        one.commit();
+        if (i % 5 == 0) {
+          copy(fixture, one);
+          one.commit();
+        }
+      }
+    }
+  }
+
+  private static void copy(RelayFixture fixture, Connection connection) throws Exception {
+    StringBuilder lines = new StringBuilder();
+    for (int i = 0; i < 30; i++) {
+      lines
+          .append("payment\tcopied\tChargeRequested\t{\"payment_id\":\"p\",\"merchant\":\"m\",")
+          .append("\"merchant_order_id\":\"o\",\"provider\":\"x\",\"amount_minor\":")
+          .append(fixture.number())
+          .append(",\"currency\":\"EUR\"}\n");
+    }
+    connection
+        .unwrap(PGConnection.class)
+        .getCopyAPI()
+        .copyIn(
+            "COPY payrelay.outbox (aggregate_type, aggregate_id, event_type, payload) FROM STDIN",
+            new StringReader(lines.toString()));
+  }
+}
