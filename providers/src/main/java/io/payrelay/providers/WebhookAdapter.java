@@ -2,6 +2,7 @@ package io.payrelay.providers;
 
 import java.time.Instant;
 import java.util.List;
+import java.util.Optional;
 
 /** A provider's webhooks: proof, content, and the answers it wants. Safe for any thread. */
 public interface WebhookAdapter {
@@ -22,7 +23,18 @@ public interface WebhookAdapter {
    */
   WebhookEvent read(WebhookRequest request, Instant receivedAt) throws UnreadableWebhookException;
 
-  /** Names of the headers that are kept with the raw event; never a signature. */
+  /**
+   * The event's id where it can be told without a readable body: by it an authentic but unreadable
+   * request is kept once.
+   */
+  default Optional<String> eventId(WebhookRequest request) {
+    return Optional.empty();
+  }
+
+  /**
+   * Names of the headers that are kept with the raw event, enough to {@link #read} it again; never a
+   * signature.
+   */
   List<String> keptHeaders();
 
   /** What the provider wants to hear once the event is safe. */

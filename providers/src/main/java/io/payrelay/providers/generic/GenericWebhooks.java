@@ -1,0 +1,150 @@
+package io.payrelay.providers.generic;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.payrelay.payments.lifecycle.Fact;
+import io.payrelay.payments.lifecycle.FactSource;
+import io.payrelay.payments.lifecycle.Observation;
+import io.payrelay.payments.money.Money;
+import io.payrelay.providers.StandardWebhooks;
+import io.payrelay.providers.UnreadableWebhookException;
+import io.payrelay.providers.WebhookAdapter;
+import io.payrelay.providers.WebhookEvent;
+import io.payrelay.providers.WebhookRequest;
+import io.payrelay.providers.WebhookVerdict;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The generic HTTP provider's webhooks: Standard Webhooks around {@code {"type", "timestamp",
+ * "data"}}. Amounts are in minor units. Types that are not known are read without a fact. Immutable,
+ * safe for any thread.
+ */
+public final class GenericWebhooks implements WebhookAdapter {
+
+  private static final Answer ACCEPTED = new Answer(204, "text/plain", "");
+
+  private final String name;
+  private final StandardWebhooks scheme;
+
+  /**
+   * An adapter.
+   *
+   * @throws IllegalArgumentException where a secret is not one
+   */
+  public GenericWebhooks(GenericWebhookConfig config) {
+    this.name = config.name();
+    this.scheme = new StandardWebhooks(config.secrets(), config.tolerance());
+  }
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  @Override
+  public WebhookVerdict verify(WebhookRequest request, Instant now) {
+    return scheme.verify(request, now);
+  }
+
+  @Override
+  public Optional<String> eventId(WebhookRequest request) {
+    return StandardWebhooks.eventId(request);
+  }
+
+  @Override
+  public List<String> keptHeaders() {
+    return List.of(
+        StandardWebhooks.ID, StandardWebhooks.TIMESTAMP, "content-type", "user-agent");
+  }
+
+  @Override
+  public Answer accepted() {
+    return ACCEPTED;
+  }
+
+  @Override
+  public WebhookEvent read(WebhookRequest request, Instant receivedAt)
+      throws UnreadableWebhookException {
+    String eventId =
+        eventId(request)
+            .orElseThrow(() -> new UnreadableWebhookException("webhook-id is not readable"));
+    JsonNode root = WebhookJson.parse(request.body());
+    String type = WebhookJson.required(root, "type");
+    JsonNode data = root.path("data");
+    if (!data.isObject()) {
+      throw new UnreadableWebhookException("data is not an object");
+    }
+    byte[] digest = WebhookJson.digest(type, data);
+    Observation observation = observation(type);
+    if (observation == null) {
+      // Its fields may mean anything: none is read, the raw event is kept.
+      return new WebhookEvent(eventId, type, digest, null, Optional.empty());
+    }
+    String paymentId = WebhookJson.required(data, "merchant_transaction_id");
+    Instant at = WebhookJson.instant(root, "timestamp");
+    Fact fact =
+        fact(observation, type, eventId, paymentId, data, at == null ? receivedAt : at);
+    return new WebhookEvent(eventId, type, digest, paymentId, Optional.of(fact));
+  }
+
+  private static @Nullable Observation observation(String type) {
+    return switch (type) {
+      case "charge.succeeded" -> Observation.SUCCEEDED;
+      case "charge.failed", "charge.canceled" -> Observation.FAILED;
+      case "charge.pending" -> Observation.PENDING;
+      case "charge.disputed" -> Observation.DISPUTED;
+      case "charge.dispute_won" -> Observation.DISPUTE_WON;
+      case "charge.dispute_lost" -> Observation.DISPUTE_LOST;
+      case "charge.refunded" -> Observation.PROVIDER_REFUND;
+      default -> null;
+    };
+  }
+
+  private Fact fact(
+      Observation observation,
+      String type,
+      String eventId,
+      String paymentId,
+      JsonNode data,
+      Instant at)
+      throws UnreadableWebhookException {
+    String reference = null;
+    String amountField = "amount";
+    if (observation == Observation.PROVIDER_REFUND) {
+      reference = WebhookJson.optional(data, "refund_id");
+      amountField = data.hasNonNull("refund_amount") ? "refund_amount" : amountField;
+    } else if (type.startsWith("charge.disput")) {
+      reference = WebhookJson.optional(data, "dispute_id");
+      amountField = data.hasNonNull("dispute_amount") ? "dispute_amount" : amountField;
+    }
+    String code = null;
+    if (observation == Observation.FAILED) {
+      code = WebhookJson.code(data, "failure_code");
+      code = code == null && type.equals("charge.canceled") ? "canceled" : code;
+    }
+    Money amount = WebhookJson.money(data, amountField, "currency");
+    String transactionId = WebhookJson.optional(data, "charge");
+    boolean money = observation != Observation.FAILED && observation != Observation.PENDING;
+    if (money && transactionId == null) {
+      throw new UnreadableWebhookException("data.charge is missing");
+    }
+    if (money && (amount == null || amount.amountMinor() == 0)) {
+      throw new UnreadableWebhookException("data." + amountField + " is not a positive amount");
+    }
+    return new Fact(
+        FactSource.WEBHOOK,
+        name,
+        paymentId,
+        observation,
+        transactionId,
+        amount,
+        WebhookJson.optional(data, "payee_account"),
+        reference,
+        code,
+        at,
+        Map.of("event_id", eventId, "event_type", type));
+  }
+}

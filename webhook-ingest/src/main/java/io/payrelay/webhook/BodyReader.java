@@ -1,0 +1,142 @@
+package io.payrelay.webhook;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import org.eclipse.jetty.io.Content;
+import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.server.Response;
+import org.eclipse.jetty.util.Callback;
+import org.eclipse.jetty.util.thread.Scheduler;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads one body as it arrives. The server calls {@link #run} whenever there is more; between the
+ * calls no thread waits. The lock decides whether the last byte or the deadline came first.
+ */
+final class BodyReader implements Runnable {
+
+  private final BodyGate gate;
+  private final Request request;
+  private final Response response;
+  private final Callback callback;
+  private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+  private final ReentrantLock lock = new ReentrantLock();
+  private Scheduler.@Nullable Task deadline;
+  private boolean ended;
+
+  /** How one turn of reading ended. */
+  private enum Turn {
+    MORE,
+    COMPLETE,
+    TOO_LARGE,
+    NO_MEMORY,
+    BROKEN,
+    ENDED
+  }
+
+  BodyReader(BodyGate gate, Request request, Response response, Callback callback) {
+    this.gate = gate;
+    this.request = request;
+    this.response = response;
+    this.callback = callback;
+  }
+
+  @Override
+  public void run() {
+    Turn turn = turn();
+    switch (turn) {
+      case MORE -> request.demand(this);
+      case COMPLETE -> pass();
+      case TOO_LARGE -> gate.refuse(response, callback, 413, "body too large");
+      case NO_MEMORY -> gate.refuse(response, callback, 503, "too many bodies");
+      case BROKEN -> gate.refuse(response, callback, 400, "body broken off");
+      case ENDED -> {}
+    }
+  }
+
+  private Turn turn() {
+    lock.lock();
+    try {
+      if (ended) {
+        return Turn.ENDED;
+      }
+      Turn turn = read();
+      if (turn == Turn.MORE) {
+        if (deadline == null) {
+          deadline =
+              request
+                  .getComponents()
+                  .getScheduler()
+                  .schedule(this::late, gate.timeout().toMillis(), TimeUnit.MILLISECONDS);
+        }
+      } else {
+        end();
+      }
+      return turn;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private Turn read() {
+    while (true) {
+      Content.Chunk chunk = request.read();
+      if (chunk == null) {
+        return Turn.MORE;
+      }
+      if (Content.Chunk.isFailure(chunk)) {
+        return Turn.BROKEN;
+      }
+      try {
+        ByteBuffer buffer = chunk.getByteBuffer();
+        int length = buffer.remaining();
+        if (bytes.size() + length > gate.bodyBytesMax()) {
+          return Turn.TOO_LARGE;
+        }
+        if (!gate.reserve(length)) {
+          return Turn.NO_MEMORY;
+        }
+        byte[] part = new byte[length];
+        buffer.get(part);
+        bytes.writeBytes(part);
+        if (chunk.isLast()) {
+          return Turn.COMPLETE;
+        }
+      } finally {
+        chunk.release();
+      }
+    }
+  }
+
+  private void late() {
+    lock.lock();
+    try {
+      if (ended) {
+        return;
+      }
+      end();
+    } finally {
+      lock.unlock();
+    }
+    gate.refuse(response, callback, 408, "body too slow");
+  }
+
+  /** The memory of a whole body is bounded by the number of threads from here on. */
+  private void end() {
+    ended = true;
+    gate.release(bytes.size());
+    if (deadline != null) {
+      deadline.cancel();
+    }
+  }
+
+  private void pass() {
+    try {
+      gate.pass(request, response, callback, bytes.toByteArray());
+    } catch (Exception e) {
+      callback.failed(e);
+    }
+  }
+}

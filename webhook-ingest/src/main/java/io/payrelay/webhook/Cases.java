@@ -1,0 +1,90 @@
+package io.payrelay.webhook;
+
+import io.payrelay.payments.lifecycle.ExceptionCase;
+import io.payrelay.payments.lifecycle.ExceptionKind;
+import io.payrelay.payments.lifecycle.Fact;
+import java.time.Instant;
+import java.util.HexFormat;
+import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/** The exception cases that webhooks themselves raise. Stateless. */
+final class Cases {
+
+  private Cases() {}
+
+  /** An authentic event that could not be read or decided on. */
+  static ExceptionCase failed(
+      String provider, String eventId, @Nullable Fact fact, String reason, Instant now) {
+    return new ExceptionCase(
+        "WEBHOOK_FAILED:" + provider + ":" + eventId,
+        ExceptionKind.WEBHOOK_FAILED,
+        fact == null ? null : fact.paymentId(),
+        provider,
+        fact == null ? null : fact.providerTransactionId(),
+        null,
+        fact == null ? null : fact.amount(),
+        null,
+        Map.of("event_id", eventId, "reason", reason),
+        fact == null ? now : fact.observedAt());
+  }
+
+  /** One event id with two meanings: a provider's bug, or somebody who holds the secret. */
+  static ExceptionCase conflicting(
+      String provider,
+      String eventId,
+      @Nullable String paymentId,
+      byte[] first,
+      byte[] second,
+      String keyId,
+      Instant now) {
+    String digest = HexFormat.of().formatHex(second);
+    return new ExceptionCase(
+        "WEBHOOK_CONFLICT:" + provider + ":" + eventId + ":" + digest.substring(0, 16),
+        ExceptionKind.WEBHOOK_CONFLICT,
+        paymentId,
+        provider,
+        null,
+        null,
+        null,
+        null,
+        Map.of(
+            "event_id",
+            eventId,
+            "first_business_digest",
+            HexFormat.of().formatHex(first),
+            "second_business_digest",
+            digest,
+            "second_key_id",
+            keyId),
+        now);
+  }
+
+  /** A provider's payment that is none of ours. */
+  static ExceptionCase unmatched(StoredEvent event, Fact fact) {
+    String about = Objects.requireNonNullElse(fact.providerTransactionId(), fact.paymentId());
+    return new ExceptionCase(
+        "UNMATCHED_PROVIDER_PAYMENT:"
+            + event.provider()
+            + ":"
+            + about
+            + ":"
+            + fact.observation().name(),
+        ExceptionKind.UNMATCHED_PROVIDER_PAYMENT,
+        fact.paymentId(),
+        event.provider(),
+        fact.providerTransactionId(),
+        null,
+        fact.amount(),
+        null,
+        Map.of(
+            "event_id",
+            event.eventId(),
+            "observation",
+            fact.observation().name(),
+            "received_at",
+            event.receivedAt().toString()),
+        fact.observedAt());
+  }
+}

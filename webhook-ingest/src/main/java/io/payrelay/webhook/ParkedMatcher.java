@@ -1,0 +1,186 @@
+package io.payrelay.webhook;
+
+import io.payrelay.payments.lifecycle.Fact;
+import io.payrelay.payments.store.ExceptionStore;
+import io.payrelay.platform.errors.Category;
+import io.payrelay.platform.errors.Failures;
+import io.payrelay.platform.lifecycle.Worker;
+import io.payrelay.platform.telemetry.LogContext;
+import io.payrelay.providers.UnreadableWebhookException;
+import io.payrelay.providers.WebhookAdapter;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
+import org.jdbi.v3.core.Handle;
+import org.jdbi.v3.core.Jdbi;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Applies stored events again: parked ones when they are due, others when a person asks. One
+ * transaction an event. Several processes may run it side by side. Safe for any thread.
+ */
+public final class ParkedMatcher implements Worker {
+
+  private static final Logger log = LoggerFactory.getLogger(ParkedMatcher.class);
+
+  /** One bounded step of the loop. */
+  private static final int BATCH = 100;
+
+  private final Jdbi jdbi;
+  private final Map<String, WebhookAdapter> adapters;
+  private final InstantSource clock;
+  private final ParkSchedule park;
+  private final IngestMetrics metrics;
+  private final EventStore events = new EventStore();
+  private final ExceptionStore exceptions = new ExceptionStore();
+  private final Applier applier = new Applier();
+
+  private record Done(
+      StoredEvent event,
+      Disposition disposition,
+      @Nullable String paymentId,
+      @Nullable String traceId) {}
+
+  /** Remembers which event was at work when its transaction failed. */
+  private static final class Current {
+    private @Nullable StoredEvent event;
+  }
+
+  ParkedMatcher(
+      Jdbi jdbi,
+      Map<String, WebhookAdapter> adapters,
+      InstantSource clock,
+      ParkSchedule park,
+      IngestMetrics metrics) {
+    this.jdbi = jdbi;
+    this.adapters = Map.copyOf(adapters);
+    this.clock = clock;
+    this.park = park;
+    this.metrics = metrics;
+  }
+
+  @Override
+  public int runOnce() {
+    int done = 0;
+    while (done < BATCH && step(events::lockDue).isPresent()) {
+      done++;
+    }
+    metrics.parked(jdbi.withHandle(events::parked));
+    return done;
+  }
+
+  /**
+   * Applies a FAILED, UNMATCHED or PARKED event again; any other is left as it is. Idempotent.
+   *
+   * @return what became of it; empty where there is no such event
+   */
+  public Optional<Disposition> reprocess(String provider, String eventId) {
+    return step(tx -> events.lock(tx, provider, eventId)).map(Done::disposition);
+  }
+
+  private Optional<Done> step(Function<Handle, Optional<StoredEvent>> locking) {
+    Current current = new Current();
+    Optional<Done> done;
+    try {
+      done =
+          Redo.untilDone(
+              () ->
+                  jdbi.inTransaction(
+                      tx -> {
+                        Optional<StoredEvent> event = locking.apply(tx);
+                        current.event = event.orElse(null);
+                        return event.map(one -> apply(tx, one));
+                      }));
+    } catch (RuntimeException e) {
+      StoredEvent event = current.event;
+      boolean heals =
+          Failures.categoryOf(e) == Category.RETRIABLE && !"23505".equals(Failures.sqlState(e));
+      if (event == null || heals) {
+        throw e;
+      }
+      done = Optional.of(fail(event, Ingest.reason(e)));
+    }
+    done.ifPresent(this::report);
+    return done;
+  }
+
+  private void report(Done done) {
+    if (done.disposition() == Disposition.PARKED) {
+      return;
+    }
+    metrics.matched(done.event().provider(), done.disposition());
+    String paymentId = done.paymentId() == null ? "none" : done.paymentId();
+    try (LogContext context = LogContext.ofPayment(paymentId, done.traceId())) {
+      context.with("event_id", done.event().eventId());
+      log.info(
+          "webhook_matched provider={} from={} disposition={}",
+          done.event().provider(),
+          done.event().disposition(),
+          done.disposition());
+    }
+  }
+
+  private Done apply(Handle tx, StoredEvent event) {
+    boolean again =
+        switch (event.disposition()) {
+          case FAILED, UNMATCHED, PARKED -> true;
+          case APPLIED, NO_CHANGE, CONFLICT, UNKNOWN_TYPE -> false;
+        };
+    if (!again) {
+      return new Done(event, event.disposition(), null, null);
+    }
+    WebhookAdapter adapter = adapters.get(event.provider());
+    if (adapter == null) {
+      return failed(tx, event, null, "no adapter for this provider");
+    }
+    Fact fact;
+    try {
+      fact = adapter.read(event.request(), event.receivedAt()).fact().orElse(null);
+    } catch (UnreadableWebhookException e) {
+      return failed(tx, event, null, "unreadable: " + e.getMessage());
+    }
+    if (fact == null) {
+      return dispose(tx, event, null, new Applier.Applied(Disposition.UNKNOWN_TYPE, null, null));
+    }
+    Applier.Applied applied = applier.apply(tx, fact, clock.instant());
+    if (applied.disposition() == Disposition.PARKED
+        && event.age().compareTo(park.limit()) >= 0) {
+      exceptions.open(tx, List.of(Cases.unmatched(event, fact)));
+      applied = new Applier.Applied(Disposition.UNMATCHED, "no such payment", null);
+    }
+    return dispose(tx, event, fact.paymentId(), applied);
+  }
+
+  private Done dispose(
+      Handle tx, StoredEvent event, @Nullable String paymentId, Applier.Applied applied) {
+    events.dispose(
+        tx, event, paymentId, applied.disposition(), applied.reason(), delay(event));
+    return new Done(event, applied.disposition(), paymentId, applied.traceId());
+  }
+
+  /** Not past the limit: the last look is at the limit, not a whole delay after it. */
+  private Duration delay(StoredEvent event) {
+    Duration delay = park.delay(event.matchCount() + 1);
+    Duration left = park.limit().minus(event.age());
+    return left.isNegative() ? Duration.ZERO : delay.compareTo(left) < 0 ? delay : left;
+  }
+
+  private Done fail(StoredEvent event, String reason) {
+    return jdbi.inTransaction(
+        tx -> {
+          StoredEvent locked = events.lock(tx, event.provider(), event.eventId()).orElse(event);
+          return failed(tx, locked, null, reason);
+        });
+  }
+
+  private Done failed(Handle tx, StoredEvent event, @Nullable Fact fact, String reason) {
+    exceptions.open(
+        tx, List.of(Cases.failed(event.provider(), event.eventId(), fact, reason, clock.instant())));
+    return dispose(tx, event, null, new Applier.Applied(Disposition.FAILED, reason, null));
+  }
+}

@@ -1,0 +1,42 @@
+package io.payrelay.webhook;
+
+import io.payrelay.platform.errors.Failures;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/** Does a transaction again where only the moment was wrong. Stateless. */
+final class Redo {
+
+  /** Each redo sees what the other one committed, so two are enough; the rest is for crowds. */
+  private static final int TRIES_MAX = 6;
+
+  private Redo() {}
+
+  /**
+   * Runs it until it returns a value.
+   *
+   * @param transaction returns null where it lost a race and rolled back
+   */
+  static <T> T untilDone(Supplier<@Nullable T> transaction) {
+    for (int tries = 1; ; tries++) {
+      try {
+        T done = transaction.get();
+        if (done != null) {
+          return done;
+        }
+      } catch (RuntimeException e) {
+        if (tries >= TRIES_MAX || !ofTheMoment(Failures.sqlState(e))) {
+          throw e;
+        }
+      }
+      if (tries >= TRIES_MAX) {
+        throw new IllegalStateException("lost " + tries + " races for one webhook event");
+      }
+    }
+  }
+
+  /** Unique key, serialization, deadlock: another transaction came first. */
+  private static boolean ofTheMoment(@Nullable String sqlState) {
+    return sqlState != null && (sqlState.equals("23505") || sqlState.startsWith("40"));
+  }
+}

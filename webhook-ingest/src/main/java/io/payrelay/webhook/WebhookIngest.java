@@ -1,0 +1,260 @@
+package io.payrelay.webhook;
+
+import io.javalin.Javalin;
+import io.javalin.compression.CompressionStrategy;
+import io.javalin.config.JavalinConfig;
+import io.payrelay.platform.database.Database;
+import io.payrelay.platform.database.DatabaseConfig;
+import io.payrelay.platform.errors.Category;
+import io.payrelay.platform.errors.Failures;
+import io.payrelay.platform.errors.PayrelayException;
+import io.payrelay.platform.lifecycle.Backoff;
+import io.payrelay.platform.lifecycle.WorkerLoop;
+import io.payrelay.platform.telemetry.Telemetry;
+import io.payrelay.providers.WebhookAdapter;
+import io.payrelay.schemas.Migrations;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.random.RandomGenerator;
+import org.eclipse.jetty.server.HttpConnectionFactory;
+import org.eclipse.jetty.server.NetworkConnectionLimit;
+import org.eclipse.jetty.server.Server;
+import org.eclipse.jetty.server.ServerConnector;
+import org.eclipse.jetty.server.handler.GracefulHandler;
+import org.eclipse.jetty.util.thread.QueuedThreadPool;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The webhook-ingest process: endpoint, matcher of parked events, metrics. Safe for any thread. */
+public final class WebhookIngest implements AutoCloseable {
+
+  private static final Logger log = LoggerFactory.getLogger(WebhookIngest.class);
+  private static final String NAME = "payrelay-webhook-ingest";
+
+  /** Acceptor, selectors, and threads that turn requests away while all the others work. */
+  private static final int SPARE_THREADS = 16;
+
+  private static final Duration BACKOFF_FIRST = Duration.ofMillis(200);
+  private static final Duration BACKOFF_MAX = Duration.ofSeconds(10);
+
+  private final Database database;
+  private final Javalin server;
+  private final WorkerLoop loop;
+  private final ParkedMatcher matcher;
+
+  private WebhookIngest(
+      Database database, Javalin server, WorkerLoop loop, ParkedMatcher matcher) {
+    this.database = database;
+    this.server = server;
+    this.loop = loop;
+    this.matcher = matcher;
+  }
+
+  /**
+   * Starts taking webhooks.
+   *
+   * @param databaseConfig of a login with the role payrelay_ingest
+   * @param telemetry where metrics and health go; the caller closes it, after this
+   * @throws PayrelayException FATAL where schema or port are wrong, RETRIABLE where the database is
+   *     away
+   */
+  public static WebhookIngest start(
+      IngestConfig config,
+      DatabaseConfig databaseConfig,
+      List<WebhookAdapter> adapters,
+      Telemetry telemetry,
+      InstantSource clock,
+      RandomGenerator random,
+      IngestFaults faults) {
+    Database database = Database.open(impatient(databaseConfig, config.databaseWait()), NAME);
+    WorkerLoop loop = null;
+    Javalin server = null;
+    boolean started = false;
+    try {
+      checkSchema(database);
+      Map<String, WebhookAdapter> byName = new HashMap<>();
+      adapters.forEach(adapter -> byName.put(adapter.name(), adapter));
+      IngestMetrics metrics = new IngestMetrics(telemetry.registry());
+      Ingest ingest = new Ingest(database.jdbi(), clock, config.park(), faults);
+      WebhookEndpoint endpoint =
+          new WebhookEndpoint(byName, ingest, clock, config.concurrentRequestsMax(), metrics);
+      ParkedMatcher matcher =
+          new ParkedMatcher(database.jdbi(), byName, clock, config.park(), metrics);
+      server = listen(config, endpoint, metrics);
+      loop =
+          WorkerLoop.start(
+              "webhook-matcher",
+              matcher,
+              config.matchInterval(),
+              new Backoff(BACKOFF_FIRST, BACKOFF_MAX, random),
+              config.stopTimeout());
+      WebhookIngest ingestApp = new WebhookIngest(database, server, loop, matcher);
+      telemetry.check("webhook_database", ingestApp::databaseHealth);
+      telemetry.check("webhook_matcher", ingestApp::matcherHealth);
+      log.info("webhook_ingest_started port={} providers={}", server.port(), byName.keySet());
+      started = true;
+      return ingestApp;
+    } finally {
+      if (!started) {
+        closeAll(server, loop, database);
+      }
+    }
+  }
+
+  /** The port that was taken. */
+  public int port() {
+    return server.port();
+  }
+
+  /** Completes when matching parked events has ended; exceptionally where that was fatal. */
+  public CompletableFuture<Void> ended() {
+    return loop.ended();
+  }
+
+  /** Applies a FAILED, UNMATCHED or PARKED event again; see {@link ParkedMatcher#reprocess}. */
+  public Optional<Disposition> reprocess(String provider, String eventId) {
+    return matcher.reprocess(provider, eventId);
+  }
+
+  /** Takes no more requests, lets running ones finish, then frees everything. */
+  @Override
+  public void close() {
+    closeAll(server, loop, database);
+    log.info("webhook_ingest_stopped");
+  }
+
+  private static void closeAll(
+      @Nullable Javalin server,
+      @Nullable WorkerLoop loop,
+      Database database) {
+    try (database) {
+      if (server != null) {
+        server.stop();
+      }
+      if (loop != null) {
+        loop.close();
+      }
+    }
+  }
+
+  /** A sender that waits for a connection of the pool is better served by a quick 503. */
+  private static DatabaseConfig impatient(DatabaseConfig config, Duration wait) {
+    return new DatabaseConfig(
+        config.url(),
+        config.user(),
+        config.password(),
+        config.poolSizeMax(),
+        config.connectTimeout().compareTo(wait) < 0 ? config.connectTimeout() : wait);
+  }
+
+  private static void checkSchema(Database database) {
+    String problem;
+    try {
+      problem = database.jdbi().withHandle(handle -> Migrations.problem(handle.getConnection()));
+    } catch (SQLException e) {
+      throw new PayrelayException(
+          Failures.categoryOf(e), "The version of the database schema cannot be read", e);
+    }
+    if (problem != null) {
+      throw new PayrelayException(Category.FATAL, problem);
+    }
+  }
+
+  private static Javalin listen(
+      IngestConfig config, WebhookEndpoint endpoint, IngestMetrics metrics) {
+    try {
+      return Javalin.create(javalin -> configure(javalin, config, endpoint, metrics)).start();
+    } catch (RuntimeException e) {
+      throw new PayrelayException(
+          Category.FATAL,
+          "Port %d on %s cannot be had for webhooks: set PAYRELAY_INGEST_PORT to another, or 0"
+              .formatted(config.port(), config.host()),
+          e);
+    }
+  }
+
+  private static void configure(
+      JavalinConfig javalin,
+      IngestConfig config,
+      WebhookEndpoint endpoint,
+      IngestMetrics metrics) {
+    javalin.startup.showJavalinBanner = false;
+    javalin.startup.showOldJavalinVersionWarning = false;
+    javalin.startup.startupWatcherEnabled = false;
+    javalin.http.prefer405over404 = true;
+    javalin.http.compressionStrategy = CompressionStrategy.NONE;
+    int threads = config.concurrentRequestsMax() + SPARE_THREADS;
+    QueuedThreadPool pool = new QueuedThreadPool(threads, Math.min(threads, SPARE_THREADS));
+    pool.setName("webhook");
+    javalin.jetty.threadPool = pool;
+    javalin.jetty.modifyHttpConfiguration(
+        http -> {
+          http.setSendServerVersion(false);
+          http.setSendXPoweredBy(false);
+          http.setRequestHeaderSize(config.headerBytesMax());
+          http.setIdleTimeout(config.readTimeout().toMillis());
+        });
+    ConnectionGuard connections = new ConnectionGuard(config.readTimeout());
+    javalin.jetty.modifyServer(server -> guard(server, config, connections, metrics));
+    javalin.jetty.addConnector(
+        (server, http) -> {
+          ServerConnector connector = new ServerConnector(server, new HttpConnectionFactory(http));
+          connector.setHost(config.host());
+          connector.setPort(config.port());
+          connector.setIdleTimeout(config.readTimeout().toMillis());
+          // On the connector: only its beans hear of its connections.
+          connector.addBean(connections);
+          return connector;
+        });
+    javalin.routes.post(WebhookEndpoint.PATH, endpoint::handle);
+    javalin.routes.exception(
+        Exception.class,
+        (failure, context) -> {
+          // Only a bug comes here; the provider delivers again, and a person finds the stack trace.
+          log.error("webhook_request_failed", failure);
+          metrics.refused("unknown", "bug");
+          context.status(503).contentType("text/plain").result("unavailable");
+        });
+  }
+
+  private static void guard(
+      Server server, IngestConfig config, ConnectionGuard connections, IngestMetrics metrics) {
+    server.setStopTimeout(config.stopTimeout().toMillis());
+    // No pages: what a broken request hears is its status.
+    server.setErrorHandler(
+        (request, response, callback) -> {
+          callback.succeeded();
+          return true;
+        });
+    server.addBean(new NetworkConnectionLimit(config.connectionsMax(), server));
+    server.setHandler(
+        new GracefulHandler(
+            new BodyGate(
+                config.bodyBytesMax(),
+                config.bufferedBytesMax(),
+                config.readTimeout(),
+                connections,
+                metrics)));
+  }
+
+  private String databaseHealth() {
+    try {
+      return database.jdbi().withHandle(handle -> handle.execute("SELECT 1")) >= 0
+          ? "ok"
+          : "no answer";
+    } catch (RuntimeException e) {
+      return "away: " + Ingest.reason(e);
+    }
+  }
+
+  private String matcherHealth() {
+    return loop.ended().isDone() ? "stopped" : "ok";
+  }
+}
