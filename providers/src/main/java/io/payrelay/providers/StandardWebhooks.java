@@ -20,8 +20,8 @@ import javax.crypto.spec.SecretKeySpec;
 
 /**
  * The Standard Webhooks 1.0.0 signature scheme, symmetric form: {@code v1,} and the Base64 of
- * HMAC-SHA256 over {@code id.timestamp.body}. Several secrets may be active while a new one replaces
- * an old one. Immutable, safe for any thread; never throws for anything in a request.
+ * HMAC-SHA256 over {@code id.timestamp.body}. Several secrets may be active while a new one
+ * replaces an old one. Immutable, safe for any thread; never throws for anything in a request.
  */
 public final class StandardWebhooks {
 
@@ -60,7 +60,8 @@ public final class StandardWebhooks {
    * A verifier.
    *
    * @param tolerance how far a timestamp may be from our clock, either way
-   * @throws IllegalArgumentException where a secret is not one, naming its place and never its value
+   * @throws IllegalArgumentException where a secret is not one, naming its place and never its
+   *     value
    */
   public StandardWebhooks(List<Secret> secrets, Duration tolerance) {
     if (secrets.isEmpty()) {
@@ -147,8 +148,7 @@ public final class StandardWebhooks {
 
   private static Key key(Secret secret, int position) {
     String text = secret.reveal();
-    byte[] bytes =
-        text.startsWith(PREFIX) ? decoded(text.substring(PREFIX.length())) : new byte[0];
+    byte[] bytes = text.startsWith(PREFIX) ? decoded(text.substring(PREFIX.length())) : new byte[0];
     if (bytes.length < KEY_BYTES_MIN || bytes.length > KEY_BYTES_MAX) {
       throw new IllegalArgumentException(
           "webhook secret number "

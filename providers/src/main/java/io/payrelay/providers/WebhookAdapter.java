@@ -32,8 +32,8 @@ public interface WebhookAdapter {
   }
 
   /**
-   * Names of the headers that are kept with the raw event, enough to {@link #read} it again; never a
-   * signature.
+   * Names of the headers that are kept with the raw event, enough to {@link #read} it again; never
+   * a signature.
    */
   List<String> keptHeaders();
 

@@ -54,8 +54,7 @@ final class EventStore {
         .bind("event_id", eventId)
         .map(
             (row, context) ->
-                new Known(
-                    row.getBytes(1), Disposition.valueOf(row.getString(2)), row.getString(3)))
+                new Known(row.getBytes(1), Disposition.valueOf(row.getString(2)), row.getString(3)))
         .findOne();
   }
 
@@ -115,8 +114,7 @@ final class EventStore {
   }
 
   Optional<StoredEvent> lock(Handle tx, String provider, String eventId) {
-    return tx.createQuery(
-            STORED + "WHERE provider = :provider AND event_id = :event_id FOR UPDATE")
+    return tx.createQuery(STORED + "WHERE provider = :provider AND event_id = :event_id FOR UPDATE")
         .bind("provider", provider)
         .bind("event_id", eventId)
         .map((row, context) -> read(row))

@@ -99,8 +99,7 @@ final class Ingest {
     String failed = failure == null ? delivery.unreadable() : failure;
     Applier.Applied applied;
     if (failed != null) {
-      exceptions.open(
-          tx, List.of(Cases.failed(row.provider(), row.eventId(), fact, failed, now)));
+      exceptions.open(tx, List.of(Cases.failed(row.provider(), row.eventId(), fact, failed, now)));
       applied = new Applier.Applied(Disposition.FAILED, failed, null);
     } else if (fact == null) {
       applied = new Applier.Applied(Disposition.UNKNOWN_TYPE, null, null);
@@ -108,8 +107,7 @@ final class Ingest {
       applied = applier.apply(tx, fact, now);
     }
     // Last, so that the row is written once: a race lost here takes everything above with it.
-    boolean first =
-        events.insert(tx, row, applied.disposition(), applied.reason(), park.delay(0));
+    boolean first = events.insert(tx, row, applied.disposition(), applied.reason(), park.delay(0));
     return first
         ? new Receipt(Kind.NEW, applied.disposition(), row.paymentId(), applied.traceId())
         : null;
@@ -154,9 +152,7 @@ final class Ingest {
           null);
     } catch (UnreadableWebhookException e) {
       String eventId =
-          adapter
-              .eventId(request)
-              .orElseGet(() -> "body-" + HexFormat.of().formatHex(bodyDigest));
+          adapter.eventId(request).orElseGet(() -> "body-" + HexFormat.of().formatHex(bodyDigest));
       return new Delivery(
           new NewEvent(
               adapter.name(),

@@ -148,8 +148,7 @@ public final class ParkedMatcher implements Worker {
       return dispose(tx, event, null, new Applier.Applied(Disposition.UNKNOWN_TYPE, null, null));
     }
     Applier.Applied applied = applier.apply(tx, fact, clock.instant());
-    if (applied.disposition() == Disposition.PARKED
-        && event.age().compareTo(park.limit()) >= 0) {
+    if (applied.disposition() == Disposition.PARKED && event.age().compareTo(park.limit()) >= 0) {
       exceptions.open(tx, List.of(Cases.unmatched(event, fact)));
       applied = new Applier.Applied(Disposition.UNMATCHED, "no such payment", null);
     }
@@ -158,8 +157,7 @@ public final class ParkedMatcher implements Worker {
 
   private Done dispose(
       Handle tx, StoredEvent event, @Nullable String paymentId, Applier.Applied applied) {
-    events.dispose(
-        tx, event, paymentId, applied.disposition(), applied.reason(), delay(event));
+    events.dispose(tx, event, paymentId, applied.disposition(), applied.reason(), delay(event));
     return new Done(event, applied.disposition(), paymentId, applied.traceId());
   }
 
@@ -180,7 +178,8 @@ public final class ParkedMatcher implements Worker {
 
   private Done failed(Handle tx, StoredEvent event, @Nullable Fact fact, String reason) {
     exceptions.open(
-        tx, List.of(Cases.failed(event.provider(), event.eventId(), fact, reason, clock.instant())));
+        tx,
+        List.of(Cases.failed(event.provider(), event.eventId(), fact, reason, clock.instant())));
     return dispose(tx, event, null, new Applier.Applied(Disposition.FAILED, reason, null));
   }
 }

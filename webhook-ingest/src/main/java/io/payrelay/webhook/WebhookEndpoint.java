@@ -92,8 +92,7 @@ final class WebhookEndpoint {
       unavailable(context, adapter, "not stored", e);
       return;
     }
-    metrics.received(
-        adapter.name(), receipt, Duration.ofNanos(System.nanoTime() - startedNs));
+    metrics.received(adapter.name(), receipt, Duration.ofNanos(System.nanoTime() - startedNs));
     say(adapter, request, receipt);
     Answer accepted = adapter.accepted();
     context.status(accepted.status()).contentType(accepted.contentType()).result(accepted.body());

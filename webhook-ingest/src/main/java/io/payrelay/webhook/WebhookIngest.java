@@ -49,8 +49,7 @@ public final class WebhookIngest implements AutoCloseable {
   private final WorkerLoop loop;
   private final ParkedMatcher matcher;
 
-  private WebhookIngest(
-      Database database, Javalin server, WorkerLoop loop, ParkedMatcher matcher) {
+  private WebhookIngest(Database database, Javalin server, WorkerLoop loop, ParkedMatcher matcher) {
     this.database = database;
     this.server = server;
     this.loop = loop;
@@ -131,9 +130,7 @@ public final class WebhookIngest implements AutoCloseable {
   }
 
   private static void closeAll(
-      @Nullable Javalin server,
-      @Nullable WorkerLoop loop,
-      Database database) {
+      @Nullable Javalin server, @Nullable WorkerLoop loop, Database database) {
     try (database) {
       if (server != null) {
         server.stop();
@@ -181,10 +178,7 @@ public final class WebhookIngest implements AutoCloseable {
   }
 
   private static void configure(
-      JavalinConfig javalin,
-      IngestConfig config,
-      WebhookEndpoint endpoint,
-      IngestMetrics metrics) {
+      JavalinConfig javalin, IngestConfig config, WebhookEndpoint endpoint, IngestMetrics metrics) {
     javalin.startup.showJavalinBanner = false;
     javalin.startup.showOldJavalinVersionWarning = false;
     javalin.startup.startupWatcherEnabled = false;

@@ -19,8 +19,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The generic HTTP provider's webhooks: Standard Webhooks around {@code {"type", "timestamp",
- * "data"}}. Amounts are in minor units. Types that are not known are read without a fact. Immutable,
- * safe for any thread.
+ * "data"}}. Amounts are in minor units. Types that are not known are read without a fact.
+ * Immutable, safe for any thread.
  */
 public final class GenericWebhooks implements WebhookAdapter {
 
@@ -56,8 +56,7 @@ public final class GenericWebhooks implements WebhookAdapter {
 
   @Override
   public List<String> keptHeaders() {
-    return List.of(
-        StandardWebhooks.ID, StandardWebhooks.TIMESTAMP, "content-type", "user-agent");
+    return List.of(StandardWebhooks.ID, StandardWebhooks.TIMESTAMP, "content-type", "user-agent");
   }
 
   @Override
@@ -85,8 +84,7 @@ public final class GenericWebhooks implements WebhookAdapter {
     }
     String paymentId = WebhookJson.required(data, "merchant_transaction_id");
     Instant at = WebhookJson.instant(root, "timestamp");
-    Fact fact =
-        fact(observation, type, eventId, paymentId, data, at == null ? receivedAt : at);
+    Fact fact = fact(observation, type, eventId, paymentId, data, at == null ? receivedAt : at);
     return new WebhookEvent(eventId, type, digest, paymentId, Optional.of(fact));
   }
 

@@ -22,8 +22,8 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Strict, bounded reading of a webhook's JSON. Whatever is wrong is named by its field, never by its
- * value. Stateless, safe for any thread.
+ * Strict, bounded reading of a webhook's JSON. Whatever is wrong is named by its field, never by
+ * its value. Stateless, safe for any thread.
  */
 final class WebhookJson {
 

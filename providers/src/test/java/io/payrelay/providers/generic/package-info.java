@@ -1,0 +1,5 @@
+/** Tests of the generic HTTP provider. */
+@NullMarked
+package io.payrelay.providers.generic;
+
+import org.jspecify.annotations.NullMarked;
