@@ -68,14 +68,14 @@ public final class AppSettings {
   }
 
   /** Checks the environment for what is needed; a variable that no process knows is a mistake. */
-  public static Settings check(
-      Map<String, String> environment, List<? extends Setting<?>> needed) {
+  public static Settings check(Map<String, String> environment, List<? extends Setting<?>> needed) {
     return Settings.check(environment, needed, all());
   }
 
   /** All settings as a Markdown table: what docs/configuration.md holds. */
   public static String table() {
-    StringBuilder table = new StringBuilder("| variable | form | default | meaning |\n|---|---|---|---|\n");
+    StringBuilder table =
+        new StringBuilder("| variable | form | default | meaning |\n|---|---|---|---|\n");
     for (Setting<?> setting : all()) {
       String shown =
           setting.defaultText() == null

@@ -10,7 +10,8 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "charge-worker",
     mixinStandardHelpOptions = true,
-    description = "Charges requested payments and finds out what became of them. Runs until it is stopped.")
+    description =
+        "Charges requested payments and finds out what became of them. Runs until it is stopped.")
 @SuppressWarnings("NullAway.Init") // picocli injects.
 final class ChargeWorkerCommand implements Callable<Integer> {
 

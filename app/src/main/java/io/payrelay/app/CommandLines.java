@@ -22,9 +22,13 @@ public final class CommandLines {
 
   private CommandLines() {}
 
-  /** A command line whose failures are sentences, not stack traces. */
-  public static CommandLine of(PayrelayCommand root) {
+  /** A command line whose failures are sentences, not stack traces; with further commands. */
+  public static CommandLine of(PayrelayCommand root, Object... furtherCommands) {
     CommandLine commandLine = new CommandLine(root);
+    // First these: settings of a command line reach only the subcommands it has by then.
+    for (Object command : furtherCommands) {
+      commandLine.addSubcommand(command);
+    }
     commandLine.setExecutionExceptionHandler(CommandLines::tell);
     commandLine.setUsageHelpAutoWidth(true);
     commandLine.setCaseInsensitiveEnumValuesAllowed(true);

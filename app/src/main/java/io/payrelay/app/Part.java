@@ -3,8 +3,8 @@ package io.payrelay.app;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * One of the three processes of production, running: relay, charge worker or webhook ingest. Safe for
- * any thread.
+ * One of the three processes of production, running: relay, charge worker or webhook ingest. Safe
+ * for any thread.
  */
 public interface Part extends AutoCloseable {
 
@@ -15,7 +15,7 @@ public interface Part extends AutoCloseable {
   String ready();
 
   /** Completes when it has ended; exceptionally where it cannot go on. */
-  CompletableFuture<Void> ended();
+  CompletableFuture<?> ended();
 
   /** Finishes what is under way, within a limit, and ends it. */
   @Override

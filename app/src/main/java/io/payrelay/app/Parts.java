@@ -1,12 +1,15 @@
 package io.payrelay.app;
 
 import io.payrelay.chargeworker.ChargeConfig;
+import io.payrelay.chargeworker.ChargeDependencies;
+import io.payrelay.chargeworker.ChargeFaults;
 import io.payrelay.chargeworker.ChargeWorker;
 import io.payrelay.platform.config.Setting;
 import io.payrelay.platform.config.Settings;
 import io.payrelay.platform.database.Database;
 import io.payrelay.platform.database.DatabaseConfig;
 import io.payrelay.platform.errors.Category;
+import io.payrelay.platform.errors.Failures;
 import io.payrelay.platform.errors.PayrelayException;
 import io.payrelay.platform.kafka.KafkaConfig;
 import io.payrelay.platform.telemetry.Telemetry;
@@ -24,11 +27,13 @@ import io.payrelay.webhook.IngestConfig;
 import io.payrelay.webhook.IngestFaults;
 import io.payrelay.webhook.WebhookIngest;
 import java.security.SecureRandom;
+import java.sql.SQLException;
 import java.time.Clock;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
+import org.jdbi.v3.core.Handle;
 import org.jspecify.annotations.Nullable;
 import org.postgresql.ds.PGSimpleDataSource;
 import org.slf4j.Logger;
@@ -96,16 +101,19 @@ public final class Parts {
           return closingOnFailure(
               database,
               () -> {
-                GenericProvider provider = new GenericProvider(GenericConfig.from(settings));
+                GenericProvider provider = new GenericProvider(GenericConfig.from(settings), Clock.systemUTC());
                 ChargeWorker worker =
                     ChargeWorker.start(
                         ChargeConfig.from(settings),
-                        database,
-                        KafkaConfig.from(settings),
-                        List.of(provider),
-                        telemetry.registry(),
-                        Clock.systemUTC(),
-                        new SecureRandom());
+                        new ChargeDependencies(
+                            KafkaConfig.from(settings),
+                            database.jdbi(),
+                            EventCatalogue.builtIn(),
+                            List.of(provider),
+                            telemetry.registry(),
+                            Clock.systemUTC(),
+                            new SecureRandom(),
+                            ChargeFaults.NONE));
                 telemetry.check("charge-worker", worker::health);
                 return new Running(
                     "charge-worker",
@@ -141,7 +149,7 @@ public final class Parts {
   }
 
   private record Running(
-      String name, String ready, CompletableFuture<Void> ended, List<AutoCloseable> parts)
+      String name, String ready, CompletableFuture<?> ended, List<AutoCloseable> parts)
       implements Part {
 
     @Override
@@ -169,13 +177,21 @@ public final class Parts {
     return closingOnFailure(
         database,
         () -> {
-          String problem =
-              database.jdbi().withHandle(handle -> Migrations.problem(handle.getConnection()));
+          String problem = schemaProblem(database);
           if (problem != null) {
             throw new PayrelayException(Category.FATAL, problem);
           }
           return database;
         });
+  }
+
+  private static @Nullable String schemaProblem(Database database) {
+    try (Handle handle = database.jdbi().open()) {
+      return Migrations.problem(handle.getConnection());
+    } catch (SQLException e) {
+      throw new PayrelayException(
+          Failures.categoryOf(e), "The schema's version cannot be read: " + e.getMessage(), e);
+    }
   }
 
   private static EventCatalogue catalogue(RelayConfig config) {

@@ -54,7 +54,9 @@ final class PayCommand implements Callable<Integer> {
   @Option(names = "--provider", defaultValue = "simulator", description = "(${DEFAULT-VALUE})")
   private String provider;
 
-  @Option(names = "--payment-id", description = "a new one unless given; the same one again is the same payment")
+  @Option(
+      names = "--payment-id",
+      description = "a new one unless given; the same one again is the same payment")
   private @Nullable String paymentId;
 
   @Option(
@@ -82,8 +84,14 @@ final class PayCommand implements Callable<Integer> {
       if (end.isEmpty()) {
         throw new PayrelayException(
             Category.RETRIABLE,
-            "Payment " + id + " has not ended within " + timeoutS + " s; it is not lost:"
-                + " `payrelay status " + id + "` says how it stands");
+            "Payment "
+                + id
+                + " has not ended within "
+                + timeoutS
+                + " s; it is not lost:"
+                + " `payrelay status "
+                + id
+                + "` says how it stands");
       }
       return end.get().get("status").toString().equals("SUCCEEDED") ? 0 : CommandLines.EXIT_FATAL;
     }
@@ -120,9 +128,7 @@ final class PayCommand implements Callable<Integer> {
     if (paymentMethod == null) {
       return "{}";
     }
-    return new ObjectNode(JsonNodeFactory.instance)
-        .put("payment_method", paymentMethod)
-        .toString();
+    return new ObjectNode(JsonNodeFactory.instance).put("payment_method", paymentMethod).toString();
   }
 
   private static String newId() {

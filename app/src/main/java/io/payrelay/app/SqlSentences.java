@@ -13,16 +13,17 @@ final class SqlSentences {
 
   static PayrelayException of(RuntimeException failure) {
     Category category =
-        Failures.categoryOf(failure) == Category.RETRIABLE
-            ? Category.RETRIABLE
-            : Category.REJECTED;
+        Failures.categoryOf(failure) == Category.RETRIABLE ? Category.RETRIABLE : Category.REJECTED;
     Throwable cause = failure;
     while (cause != null) {
       if (cause instanceof PSQLException sql) {
         ServerErrorMessage said = sql.getServerErrorMessage();
-        String sentence = said == null || said.getMessage() == null ? sql.getMessage() : said.getMessage();
+        String sentence =
+            said == null || said.getMessage() == null ? sql.getMessage() : said.getMessage();
         return new PayrelayException(
-            category, "The database refuses: " + sentence + " (SQLSTATE " + sql.getSQLState() + ")", failure);
+            category,
+            "The database refuses: " + sentence + " (SQLSTATE " + sql.getSQLState() + ")",
+            failure);
       }
       cause = cause.getCause();
     }

@@ -45,7 +45,9 @@ final class TailCommand implements Runnable {
   @Parameters(paramLabel = "TOPIC", description = "such as payrelay.payment-status")
   private String topic;
 
-  @Option(names = "--from-beginning", description = "begin with the oldest record, not with new ones")
+  @Option(
+      names = "--from-beginning",
+      description = "begin with the oldest record, not with new ones")
   private boolean fromBeginning;
 
   @Option(names = "--max", paramLabel = "N", description = "stop after that many records")
@@ -65,7 +67,8 @@ final class TailCommand implements Runnable {
       List<PartitionInfo> partitions = consumer.partitionsFor(topic);
       if (partitions == null || partitions.isEmpty()) {
         throw new PayrelayException(
-            Category.FATAL, "Topic " + topic + " does not exist: `payrelay migrate` makes the topics");
+            Category.FATAL,
+            "Topic " + topic + " does not exist: `payrelay migrate` makes the topics");
       }
       List<TopicPartition> assigned =
           partitions.stream().map(p -> new TopicPartition(p.topic(), p.partition())).toList();

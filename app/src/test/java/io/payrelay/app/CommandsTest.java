@@ -31,7 +31,8 @@ final class CommandsTest {
         .contains("PAYRELAY_DATABASE_USER is not set")
         .contains("PAYRELAY_DATABASE_POOL_SIZE_MAX is \"many\", which is refused")
         .contains("PAYRELAY_KAFKA_BOOTSTRAP_SERVERS is not set")
-        .contains("PAYRELAY_RELAY_SLOTNAME is not a setting: did you mean PAYRELAY_RELAY_SLOT_NAME?")
+        .contains(
+            "PAYRELAY_RELAY_SLOTNAME is not a setting: did you mean PAYRELAY_RELAY_SLOT_NAME?")
         .doesNotContain("at io.payrelay");
   }
 
@@ -51,7 +52,16 @@ final class CommandsTest {
 
   @ParameterizedTest
   @ValueSource(
-      strings = {"migrate", "relay", "charge-worker", "webhook-ingest", "pay", "status", "tail", "config"})
+      strings = {
+        "migrate",
+        "relay",
+        "charge-worker",
+        "webhook-ingest",
+        "pay",
+        "status",
+        "tail",
+        "config"
+      })
   void everyCommandHasHelp(String command) {
     Result result = run(Map.of(), command, "--help");
 

@@ -136,11 +136,17 @@ final class ArchitectureTest {
 
   @ArchTest
   static final ArchRule namesSayWhatAClassIs =
-      classes().should().haveSimpleNameNotEndingWith("Impl")
-          .andShould().haveSimpleNameNotEndingWith("Manager")
-          .andShould().haveSimpleNameNotEndingWith("Helper")
-          .andShould().haveSimpleNameNotEndingWith("Util")
-          .andShould().haveSimpleNameNotEndingWith("Utils");
+      classes()
+          .should()
+          .haveSimpleNameNotEndingWith("Impl")
+          .andShould()
+          .haveSimpleNameNotEndingWith("Manager")
+          .andShould()
+          .haveSimpleNameNotEndingWith("Helper")
+          .andShould()
+          .haveSimpleNameNotEndingWith("Util")
+          .andShould()
+          .haveSimpleNameNotEndingWith("Utils");
 
   @ArchTest
   static final ArchRule nothingSleeps =

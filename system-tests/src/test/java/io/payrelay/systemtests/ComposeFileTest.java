@@ -17,15 +17,16 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
-/** No Docker engine runs in CI: this keeps docker-compose.yml and Dockerfile honest all the same. */
+/**
+ * No Docker engine runs in CI: this keeps docker-compose.yml and Dockerfile honest all the same.
+ */
 final class ComposeFileTest {
 
   private static final Path ROOT = Path.of("..");
 
   @Test
   void everyVariableIsOneThatTheConfigurationKnows() throws IOException {
-    Set<String> known =
-        AppSettings.all().stream().map(Setting::name).collect(Collectors.toSet());
+    Set<String> known = AppSettings.all().stream().map(Setting::name).collect(Collectors.toSet());
 
     services()
         .forEach(
@@ -87,7 +88,9 @@ final class ComposeFileTest {
   private static Map<String, JsonNode> services() throws IOException {
     JsonNode file = new YAMLMapper().readTree(ROOT.resolve("docker-compose.yml").toFile());
     Map<String, JsonNode> services = new HashMap<>();
-    file.path("services").properties().forEach(entry -> services.put(entry.getKey(), entry.getValue()));
+    file.path("services")
+        .properties()
+        .forEach(entry -> services.put(entry.getKey(), entry.getValue()));
     assertThat(services)
         .containsKeys(
             "postgres",

@@ -23,16 +23,24 @@ final class DemoSystemTest {
     Path file = folder.resolve("report.json");
     try (Child demo =
         Child.start(
-            folder, Map.of(), "demo", "--payments", "150", "--faults", "storm", "--seed", "7",
-            "--report", file.toString())) {
+            folder,
+            Map.of(),
+            "demo",
+            "--payments",
+            "150",
+            "--faults",
+            "storm",
+            "--seed",
+            "7",
+            "--report",
+            file.toString())) {
       int exit = demo.exitCode(Duration.ofSeconds(240));
 
       assertThat(exit).as("%s%n%s", demo.output(), demo.errors()).isZero();
       assertThat(demo.output()).contains("All invariants hold.");
       JsonNode report = new ObjectMapper().readTree(file.toFile());
       assertThat(report.path("payments").asLong()).isEqualTo(150);
-      assertThat(report.path("succeeded").asLong() + report.path("failed").asLong())
-          .isEqualTo(150);
+      assertThat(report.path("succeeded").asLong() + report.path("failed").asLong()).isEqualTo(150);
       assertThat(report.path("provider_charges").asLong())
           .isEqualTo(report.path("succeeded").asLong())
           .isPositive();

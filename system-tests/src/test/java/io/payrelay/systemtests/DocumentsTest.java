@@ -33,7 +33,9 @@ final class DocumentsTest {
   @Test
   void everyLinkToAFileLeadsSomewhere() throws IOException {
     Pattern link = Pattern.compile("\\]\\(([^)#:]+)\\)");
-    List<Path> documents = new java.util.ArrayList<>(List.of(ROOT.resolve("README.md"), ROOT.resolve("ARCHITECTURE.md")));
+    List<Path> documents =
+        new java.util.ArrayList<>(
+            List.of(ROOT.resolve("README.md"), ROOT.resolve("ARCHITECTURE.md")));
     try (var files = Files.list(ROOT.resolve("docs"))) {
       files.filter(file -> file.toString().endsWith(".md")).forEach(documents::add);
     }

@@ -62,21 +62,18 @@ final class KillSystemTest {
                   DatabaseUsers.WORKER,
                   DemoSettings.worker(simulator.baseUrl()),
                   "charge-worker");
-          Child ingest =
-              start(infra, DatabaseUsers.INGEST, ingestSettings, "webhook-ingest")) {
+          Child ingest = start(infra, DatabaseUsers.INGEST, ingestSettings, "webhook-ingest")) {
         List<Child> children = List.of(relay, worker, ingest);
         children.forEach(Child::awaitReady);
         Shop shop = new Shop(infra.postgres().jdbcUrl(), seed);
         Invariants invariants =
-            new Invariants(
-                Jdbi.create(infra.postgres().jdbcUrl(), infra.postgres().user(), ""));
+            new Invariants(Jdbi.create(infra.postgres().jdbcUrl(), infra.postgres().user(), ""));
         try (StatusTopic topic =
             new StatusTopic(new KafkaConfig(infra.kafka().bootstrapServers(), Map.of()))) {
           storm(random, children, shop, topic);
           long deadlineNs = System.nanoTime() + Duration.ofMinutes(4).toNanos();
           while (System.nanoTime() < deadlineNs
-              && (invariants.unresolved() > 0
-                  || invariants.missingStatusEvents(topic, POLL) > 0)) {
+              && (invariants.unresolved() > 0 || invariants.missingStatusEvents(topic, POLL) > 0)) {
             topic.poll(POLL);
           }
 
@@ -113,8 +110,7 @@ final class KillSystemTest {
     }
   }
 
-  private Child start(
-      LocalStack infra, String user, Map<String, String> settings, String command)
+  private Child start(LocalStack infra, String user, Map<String, String> settings, String command)
       throws Exception {
     return Child.start(folder, environment(infra, user, settings), command);
   }

@@ -23,8 +23,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Every part as a process of its own, as in production: the README's psql line becomes a payment, and
- * the logs name it without giving anything away.
+ * Every part as a process of its own, as in production: the README's psql line becomes a payment,
+ * and the logs name it without giving anything away.
  */
 final class SeparateProcessesSystemTest {
 
@@ -125,8 +125,7 @@ final class SeparateProcessesSystemTest {
 
     awaitSucceeded(jdbcUrl, paymentId);
     try (StatusTopic topic =
-        new StatusTopic(
-            new KafkaConfig(base.get("PAYRELAY_KAFKA_BOOTSTRAP_SERVERS"), Map.of()))) {
+        new StatusTopic(new KafkaConfig(base.get("PAYRELAY_KAFKA_BOOTSTRAP_SERVERS"), Map.of()))) {
       await()
           .atMost(Duration.ofSeconds(30))
           .until(

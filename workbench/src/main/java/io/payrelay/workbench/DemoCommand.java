@@ -20,7 +20,10 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** Sends payments through the whole system while the provider misbehaves, and counts what came of it. */
+/**
+ * Sends payments through the whole system while the provider misbehaves, and counts what came of
+ * it.
+ */
 @Command(
     name = "demo",
     mixinStandardHelpOptions = true,
@@ -35,7 +38,11 @@ final class DemoCommand implements Callable<Integer> {
 
   @Spec private CommandSpec spec;
 
-  @Option(names = "--payments", paramLabel = "N", defaultValue = "200", description = "(${DEFAULT-VALUE})")
+  @Option(
+      names = "--payments",
+      paramLabel = "N",
+      defaultValue = "200",
+      description = "(${DEFAULT-VALUE})")
   private int payments;
 
   @Option(
@@ -76,8 +83,7 @@ final class DemoCommand implements Callable<Integer> {
     Progress progress = new Progress(out);
     progress.step("starting PostgreSQL and Kafka");
     try (LocalStack infra = LocalStack.builder().start();
-        Stack stack =
-            Stack.start(infra, faults, seed, part -> progress.step("starting " + part))) {
+        Stack stack = Stack.start(infra, faults, seed, part -> progress.step("starting " + part))) {
       Report result =
           new DemoRun(stack, payments, seed, Duration.ofSeconds(timeoutS), progress).run();
       progress.end();

@@ -9,7 +9,10 @@ import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import org.jdbi.v3.core.Jdbi;
 
-/** One run: makes the payments, waits for their ends and their events, counts. Belongs to one thread. */
+/**
+ * One run: makes the payments, waits for their ends and their events, counts. Belongs to one
+ * thread.
+ */
 final class DemoRun {
 
   private static final Duration POLL = Duration.ofMillis(200);
@@ -35,8 +38,7 @@ final class DemoRun {
     long deadlineNs = startNs + timeout.toNanos();
     Invariants invariants = new Invariants(owner);
     try (StatusTopic topic =
-        new StatusTopic(
-            new KafkaConfig(stack.infra().kafka().bootstrapServers(), Map.of()))) {
+        new StatusTopic(new KafkaConfig(stack.infra().kafka().bootstrapServers(), Map.of()))) {
       Shop shop = new Shop(stack.infra().postgres().jdbcUrl(), seed);
       CompletableFuture<Void> making = CompletableFuture.runAsync(() -> shop.order(payments));
       while (System.nanoTime() - deadlineNs < 0 && !finished(making, invariants, topic)) {

@@ -4,8 +4,8 @@ import java.net.URI;
 import java.util.Map;
 
 /**
- * Settings of the parts in the demo: shorter waits than in production, so that minutes of doubt pass in
- * seconds. The secrets are the simulator's, which serves loopback only.
+ * Settings of the parts in the demo: shorter waits than in production, so that minutes of doubt
+ * pass in seconds. The secrets are the simulator's, which serves loopback only.
  */
 public final class DemoSettings {
 
@@ -25,9 +25,13 @@ public final class DemoSettings {
   /** Of the charge worker. */
   public static Map<String, String> worker(URI provider) {
     return Map.of(
-        "PAYRELAY_PROVIDER_NAME", "simulator",
-        "PAYRELAY_PROVIDER_URL", provider.toString(),
-        "PAYRELAY_PROVIDER_API_KEY", API_KEY,
-        "PAYRELAY_PROVIDER_QUERY_LAG_MS", "500");
+        "PAYRELAY_PROVIDER_NAME",
+        "simulator",
+        "PAYRELAY_PROVIDER_URL",
+        provider.toString(),
+        "PAYRELAY_PROVIDER_API_KEY",
+        API_KEY,
+        "PAYRELAY_PROVIDER_QUERY_LAG_MS",
+        "500");
   }
 }

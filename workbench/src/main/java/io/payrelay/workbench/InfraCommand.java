@@ -33,7 +33,11 @@ final class InfraCommand implements Runnable {
   @Option(names = "--pg-port", paramLabel = "P", defaultValue = "0", description = "0: a free one")
   private int postgresPort;
 
-  @Option(names = "--kafka-port", paramLabel = "K", defaultValue = "0", description = "0: a free one")
+  @Option(
+      names = "--kafka-port",
+      paramLabel = "K",
+      defaultValue = "0",
+      description = "0: a free one")
   private int kafkaPort;
 
   @Override

@@ -11,8 +11,8 @@ import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.Jdbi;
 
 /**
- * Everything that must hold after any run, with whatever faults (DESIGN section 1): the one place. Used
- * by the demo and by every system test. Stateless but for its database.
+ * Everything that must hold after any run, with whatever faults (DESIGN section 1): the one place.
+ * Used by the demo and by every system test. Stateless but for its database.
  */
 public final class Invariants {
 
@@ -73,7 +73,8 @@ public final class Invariants {
     long failed = withStatus(payments, "FAILED");
     long chargedButNotSucceeded =
         moved.keySet().stream()
-            .filter(id -> !payments.containsKey(id) || !payments.get(id).status().equals("SUCCEEDED"))
+            .filter(
+                id -> !payments.containsKey(id) || !payments.get(id).status().equals("SUCCEEDED"))
             .count();
     long succeededButNotCharged =
         payments.values().stream()

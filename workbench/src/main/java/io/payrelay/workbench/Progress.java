@@ -3,7 +3,9 @@ package io.payrelay.workbench;
 import java.io.PrintWriter;
 import java.util.Map;
 
-/** What a person sees while it runs: one line redrawn on a terminal, a line now and then elsewhere. */
+/**
+ * What a person sees while it runs: one line redrawn on a terminal, a line now and then elsewhere.
+ */
 final class Progress {
 
   private static final int BAR_WIDTH = 30;

@@ -6,13 +6,14 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What became of all payments, counted from three sides: the database, the provider's own ledger, and
- * the status topic as a read_committed consumer sees it. Immutable.
+ * What became of all payments, counted from three sides: the database, the provider's own ledger,
+ * and the status topic as a read_committed consumer sees it. Immutable.
  *
  * @param doubleCharges charges with moved money beyond the first of a payment
  * @param missingStatusEvents changes in payment_event without a record
  * @param duplicateStatusEvents records beyond the first of a (payment_id, version)
- * @param ledgerDifferences provider transactions whose money the ledger does not show, or shows otherwise
+ * @param ledgerDifferences provider transactions whose money the ledger does not show, or shows
+ *     otherwise
  */
 public record Report(
     @JsonProperty("payments") long payments,

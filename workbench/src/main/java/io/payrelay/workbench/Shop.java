@@ -7,8 +7,8 @@ import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.Jdbi;
 
 /**
- * An upstream service: writes payments under the upstream role, half of them by plain INSERTs and half by
- * request_payment. The seed decides the amounts and currencies. Safe for any thread.
+ * An upstream service: writes payments under the upstream role, half of them by plain INSERTs and
+ * half by request_payment. The seed decides the amounts and currencies. Safe for any thread.
  */
 public final class Shop {
 

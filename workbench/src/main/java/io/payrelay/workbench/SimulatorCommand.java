@@ -39,7 +39,11 @@ final class SimulatorCommand implements Runnable {
       description = "${COMPLETION-CANDIDATES} (${DEFAULT-VALUE})")
   private FaultProfile faults;
 
-  @Option(names = "--seed", paramLabel = "S", defaultValue = "1", description = "(${DEFAULT-VALUE})")
+  @Option(
+      names = "--seed",
+      paramLabel = "S",
+      defaultValue = "1",
+      description = "(${DEFAULT-VALUE})")
   private long seed;
 
   @Option(names = "--webhook-url", description = "where webhooks go; none unless given")
@@ -57,7 +61,10 @@ final class SimulatorCommand implements Runnable {
       description = "what PAYRELAY_PROVIDER_WEBHOOK_SECRETS has to hold (${DEFAULT-VALUE})")
   private String webhookSecret;
 
-  @Option(names = "--latency-ms", defaultValue = "0", description = "of each answer (${DEFAULT-VALUE})")
+  @Option(
+      names = "--latency-ms",
+      defaultValue = "0",
+      description = "of each answer (${DEFAULT-VALUE})")
   private long latencyMs;
 
   @Override

@@ -17,8 +17,8 @@ import java.util.stream.Collectors;
 import org.jdbi.v3.core.Jdbi;
 
 /**
- * The whole system in one process, each part under a database user of its own with no more rights than
- * it has in production. Safe for any thread once started.
+ * The whole system in one process, each part under a database user of its own with no more rights
+ * than it has in production. Safe for any thread once started.
  */
 final class Stack implements AutoCloseable {
 
@@ -39,8 +39,7 @@ final class Stack implements AutoCloseable {
    *
    * @param progress is told what is being started
    */
-  static Stack start(
-      LocalStack infra, FaultProfile profile, long seed, Consumer<String> progress) {
+  static Stack start(LocalStack infra, FaultProfile profile, long seed, Consumer<String> progress) {
     ProviderSimulator simulator =
         ProviderSimulator.start(
             SimulatorConfig.builder()

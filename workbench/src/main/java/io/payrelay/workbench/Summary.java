@@ -60,7 +60,6 @@ final class Summary {
   }
 
   private static void must(PrintWriter out, String name, long value) {
-    out.printf(
-        Locale.ROOT, "  %-38s %8d  %s%n", name, value, value == 0 ? "ok" : "MUST BE 0");
+    out.printf(Locale.ROOT, "  %-38s %8d  %s%n", name, value, value == 0 ? "ok" : "MUST BE 0");
   }
 }

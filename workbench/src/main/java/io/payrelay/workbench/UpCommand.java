@@ -27,7 +27,11 @@ final class UpCommand implements Runnable {
       description = "${COMPLETION-CANDIDATES} (${DEFAULT-VALUE})")
   private FaultProfile faults;
 
-  @Option(names = "--seed", paramLabel = "S", defaultValue = "1", description = "(${DEFAULT-VALUE})")
+  @Option(
+      names = "--seed",
+      paramLabel = "S",
+      defaultValue = "1",
+      description = "(${DEFAULT-VALUE})")
   private long seed;
 
   @Option(

@@ -14,7 +14,8 @@ final class Urls {
     out.println();
     out.println("PostgreSQL        " + jdbc + " user=" + stack.infra().postgres().user());
     out.println("Kafka             " + kafka);
-    out.println("provider          " + stack.simulator().baseUrl() + " (its ledger: /_sim/charges)");
+    out.println(
+        "provider          " + stack.simulator().baseUrl() + " (its ledger: /_sim/charges)");
     out.println("webhooks          http://127.0.0.1:" + stack.ingestPort() + "/webhooks/simulator");
     stack.ready().forEach(line -> out.println("part              " + metrics(line)));
     out.println();
@@ -40,13 +41,14 @@ final class Urls {
     out.println();
     out.println(
         "  PAYRELAY_KAFKA_BOOTSTRAP_SERVERS=" + kafka + " ./payrelay tail payrelay.payment-status");
-    out.println(
-        "  " + environment.formatted(DatabaseUsers.OPERATOR) + " ./payrelay status");
+    out.println("  " + environment.formatted(DatabaseUsers.OPERATOR) + " ./payrelay status");
     out.println();
     out.flush();
   }
 
   private static String metrics(String ready) {
-    return ready.replace("ready ", "").replaceAll("metrics_port=(\\d+)", "http://127.0.0.1:$1/metrics");
+    return ready
+        .replace("ready ", "")
+        .replaceAll("metrics_port=(\\d+)", "http://127.0.0.1:$1/metrics");
   }
 }

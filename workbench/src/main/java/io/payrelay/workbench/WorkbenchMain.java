@@ -5,7 +5,9 @@ import io.payrelay.app.PayrelayCommand;
 import java.util.Map;
 import picocli.CommandLine;
 
-/** Entry point of the launcher: the production commands, and what only makes sense on one machine. */
+/**
+ * Entry point of the launcher: the production commands, and what only makes sense on one machine.
+ */
 public final class WorkbenchMain {
 
   private WorkbenchMain() {}
@@ -23,10 +25,11 @@ public final class WorkbenchMain {
   }
 
   static CommandLine commandLine(Map<String, String> environment) {
-    return CommandLines.of(new PayrelayCommand(environment))
-        .addSubcommand(new DemoCommand())
-        .addSubcommand(new UpCommand())
-        .addSubcommand(new InfraCommand())
-        .addSubcommand(new SimulatorCommand());
+    return CommandLines.of(
+        new PayrelayCommand(environment),
+        new DemoCommand(),
+        new UpCommand(),
+        new InfraCommand(),
+        new SimulatorCommand());
   }
 }

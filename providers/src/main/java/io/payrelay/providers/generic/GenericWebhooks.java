@@ -124,10 +124,10 @@ public final class GenericWebhooks implements WebhookAdapter {
       code = code == null && type.equals("charge.canceled") ? "canceled" : code;
     }
     Money amount = WebhookJson.money(data, amountField, "currency");
-    String transactionId = WebhookJson.optional(data, "charge");
+    String transactionId = WebhookJson.optional(data, "id");
     boolean money = observation != Observation.FAILED && observation != Observation.PENDING;
     if (money && transactionId == null) {
-      throw new UnreadableWebhookException("data.charge is missing");
+      throw new UnreadableWebhookException("data.id is missing");
     }
     if (money && (amount == null || amount.amountMinor() == 0)) {
       throw new UnreadableWebhookException("data." + amountField + " is not a positive amount");
