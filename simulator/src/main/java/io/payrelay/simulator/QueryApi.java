@@ -1,0 +1,132 @@
+package io.payrelay.simulator;
+
+import io.javalin.http.Context;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
+
+/** Queries and cancellation of charges. Thread-safe. */
+final class QueryApi {
+  private final SimulatorConfig config;
+  private final FaultPlan plan;
+  private final Scripts<QueryFault> scripts;
+  private final Ledger ledger;
+  private final WebhookSender webhooks;
+  private final Connections connections;
+  private final Replies replies;
+  private final Counters counters;
+
+  QueryApi(
+      SimulatorConfig config,
+      FaultPlan plan,
+      Scripts<QueryFault> scripts,
+      Ledger ledger,
+      WebhookSender webhooks,
+      Connections connections,
+      Replies replies,
+      Counters counters) {
+    this.config = config;
+    this.plan = plan;
+    this.scripts = scripts;
+    this.ledger = ledger;
+    this.webhooks = webhooks;
+    this.connections = connections;
+    this.replies = replies;
+    this.counters = counters;
+  }
+
+  /** {@code GET /v1/charges?merchant_transaction_id=X}. */
+  void list(Context ctx) {
+    String id = ctx.queryParam("merchant_transaction_id");
+    if (id == null || id.isEmpty()) {
+      throw InvalidRequestException.badRequest(
+          "parameter_missing", "merchant_transaction_id is missing");
+    }
+    Ledger.MerchantTransaction transaction = ledger.transaction(id);
+    QueryFault fault = fault(id, transaction);
+    replies.later(
+        ctx,
+        () ->
+            answer(
+                ctx,
+                fault,
+                () -> {
+                  List<Charge> charges =
+                      transaction.charges().stream()
+                          .map(Ledger.Entry::charge)
+                          .filter(this::isVisible)
+                          .toList();
+                  Replies.send(ctx, 200, SimulatorJson.list(charges));
+                }));
+  }
+
+  /** {@code GET /v1/charges/{id}}. */
+  void get(Context ctx) {
+    Ledger.Entry entry = ledger.find(ctx.pathParam("id"));
+    QueryFault fault =
+        entry == null
+            ? QueryFault.NONE
+            : fault(entry.charge().merchantTransactionId(), entry.transaction());
+    replies.later(
+        ctx,
+        () ->
+            answer(
+                ctx,
+                fault,
+                () ->
+                    Replies.send(
+                        ctx,
+                        entry == null || !isVisible(entry.charge())
+                            ? Answer.error(404, "not_found")
+                            : Answer.ok(entry.charge()))));
+  }
+
+  /** {@code POST /v1/charges/{id}/cancel}. */
+  void cancel(Context ctx) {
+    Ledger.Entry entry = ledger.find(ctx.pathParam("id"));
+    replies.later(
+        ctx,
+        () -> {
+          Replies.send(ctx, cancelled(entry));
+          return Replies.done();
+        });
+  }
+
+  private Answer cancelled(Ledger.@Nullable Entry entry) {
+    if (entry == null) {
+      return Answer.error(404, "not_found");
+    }
+    Charge canceled = entry.settle(ChargeStatus.CANCELED, null);
+    if (canceled != null) {
+      webhooks.publish(entry, canceled);
+    }
+    Charge charge = entry.charge();
+    return charge.status() == ChargeStatus.SUCCEEDED
+        ? Answer.error(409, "already_succeeded", charge)
+        : Answer.ok(charge);
+  }
+
+  private QueryFault fault(String id, Ledger.MerchantTransaction transaction) {
+    counters.queries.increment();
+    int number = transaction.nextQuery();
+    QueryFault scripted = scripts.next(id);
+    QueryFault fault = scripted == null ? plan.query(id, number) : scripted;
+    counters.count(fault);
+    return fault;
+  }
+
+  private CompletableFuture<Void> answer(Context ctx, QueryFault fault, Runnable honest) {
+    switch (fault) {
+      case NONE -> honest.run();
+      case UNAVAILABLE -> Replies.send(ctx, Answer.error(503, "unavailable"));
+      case TIMEOUT -> {
+        return connections.hang(ctx.req());
+      }
+    }
+    return Replies.done();
+  }
+
+  private boolean isVisible(Charge charge) {
+    return !config.clock().instant().isBefore(charge.createdAt().plus(config.queryLag()));
+  }
+}

@@ -1,0 +1,32 @@
+package io.payrelay.simulator;
+
+import java.util.Map;
+
+/**
+ * Counts since the start of the simulator. Immutable snapshot.
+ *
+ * @param chargeCalls valid calls of {@code POST /v1/charges}, refused and lost ones included
+ * @param replays answers that came from a remembered key
+ * @param idsChargedTwice merchant_transaction_ids with more than one charge that moved money: has
+ *     to be 0
+ * @param faults faults that took effect, by kind; those of special payment methods and scripts
+ *     included
+ * @param webhookEvents events that arose; one doubled under another id counts once
+ * @param webhooksDelivered deliveries answered with 2xx; a doubled event counts twice
+ */
+public record SimulatorStats(
+    long chargeCalls,
+    long replays,
+    long queries,
+    long charges,
+    long idsChargedTwice,
+    Map<ChargeStatus, Long> chargesByStatus,
+    Map<Fault, Long> faults,
+    Map<QueryFault, Long> queryFaults,
+    Map<WebhookFault, Long> webhookFaults,
+    long webhookEvents,
+    long webhooksDelivered,
+    long webhooksLost,
+    long webhookAttemptsFailed,
+    long webhooksGivenUp,
+    long webhooksWithoutTarget) {}
