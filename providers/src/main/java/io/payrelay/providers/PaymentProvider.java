@@ -37,6 +37,9 @@ public interface PaymentProvider extends AutoCloseable {
   /** Reason of a call that came too late to be sent. */
   String RETURNED_UNSENT = "returned unsent: its deadline was over";
 
+  /** Reason of a call that was refused for our own credentials: an operator has to act. */
+  String AUTHENTICATION_REFUSED = "authentication refused";
+
   /** Frees connections and threads. */
   @Override
   void close();

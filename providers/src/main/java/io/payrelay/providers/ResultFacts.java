@@ -5,7 +5,9 @@ import io.payrelay.payments.lifecycle.FactSource;
 import io.payrelay.payments.lifecycle.Observation;
 import io.payrelay.payments.money.Money;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -16,11 +18,11 @@ public final class ResultFacts {
   private ResultFacts() {}
 
   /**
-   * The fact, or empty where the result says nothing about the payment (not processed, not found).
+   * The facts; none where the answer says nothing about the payment (not processed, not found).
    *
    * @param now stands for the time of the event where the provider names none
    */
-  public static Optional<Fact> of(
+  public static List<Fact> of(
       FactSource source,
       String provider,
       String paymentId,
@@ -30,7 +32,21 @@ public final class ResultFacts {
     Map<String, String> evidence = new HashMap<>();
     evidence.put("attempt", attempt);
     evidence.put("http_status", Integer.toString(answer.httpStatus()));
-    ProviderResult result = answer.result();
+    List<Fact> facts = new ArrayList<>();
+    of(source, provider, paymentId, answer.result(), evidence, now).ifPresent(facts::add);
+    for (ProviderResult further : answer.further()) {
+      of(source, provider, paymentId, further, evidence, now).ifPresent(facts::add);
+    }
+    return facts;
+  }
+
+  private static Optional<Fact> of(
+      FactSource source,
+      String provider,
+      String paymentId,
+      ProviderResult result,
+      Map<String, String> evidence,
+      Instant now) {
     if (result instanceof ProviderResult.Succeeded succeeded) {
       Instant at = succeeded.occurredAt() == null ? now : succeeded.occurredAt();
       return Optional.of(

@@ -1,9 +1,29 @@
 package io.payrelay.payments.store;
 
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
 import org.jdbi.v3.core.Handle;
+import org.jdbi.v3.core.argument.Argument;
+import org.jdbi.v3.core.statement.PreparedBatch;
 
-/** Operations and their attempts. Stateless, safe for any thread. */
+/**
+ * Operations and their attempts. An operation in flight is due again when its lease is over; all
+ * times are the database's. Stateless, safe for any thread.
+ */
 public final class OperationStore {
+
+  private record Due(long operationId, boolean settled, boolean inFlight) {}
+
+  /** Unresolved operations as they are now. */
+  public record Backlog(long unknownCount, long unknownAgeMaxMs, long dueCount, long openCases) {}
 
   /** Makes the charge of an unresolved payment ask the provider now instead of later. */
   public void queryNow(Handle tx, String paymentId) {
@@ -16,5 +36,267 @@ public final class OperationStore {
             """)
         .bind("payment_id", paymentId)
         .execute();
+  }
+
+  /**
+   * Writes the charge operations of payments that have none, due at once.
+   *
+   * @return ids of the payments that got one; the others had one
+   */
+  public Set<String> accept(Handle tx, List<NewOperation> operations) {
+    if (operations.isEmpty()) {
+      return Set.of();
+    }
+    // In id order, as everybody who touches several payments: the foreign key locks them.
+    List<NewOperation> sorted =
+        operations.stream().sorted(Comparator.comparing(NewOperation::paymentId)).toList();
+    byte[][] bodies = sorted.stream().map(NewOperation::body).toArray(byte[][]::new);
+    byte[][] digests =
+        sorted.stream().map(operation -> sha256(operation.body())).toArray(byte[][]::new);
+    return new HashSet<>(
+        tx.createQuery(
+                """
+                INSERT INTO payrelay.operation (payment_id, kind, provider, idempotency_key, request_body,
+                  request_digest, trace_id, next_action, next_action_at)
+                SELECT payment_id, 'CHARGE', provider, key, body, digest, trace_id, action, clock_timestamp()
+                FROM unnest(:payment_ids, :providers, :keys, :bodies, :digests, :trace_ids, :actions)
+                  AS new (payment_id, provider, key, body, digest, trace_id, action)
+                ON CONFLICT DO NOTHING
+                RETURNING payment_id
+                """)
+            .bindArray(
+                "payment_ids", String.class, sorted.stream().map(NewOperation::paymentId).toList())
+            .bindArray(
+                "providers", String.class, sorted.stream().map(NewOperation::provider).toList())
+            .bindArray(
+                "keys", String.class, sorted.stream().map(NewOperation::idempotencyKey).toList())
+            .bind("bodies", bytesArray(bodies))
+            .bind("digests", bytesArray(digests))
+            .bindArray(
+                "trace_ids", String.class, sorted.stream().map(NewOperation::traceId).toList())
+            .bindArray(
+                "actions",
+                String.class,
+                sorted.stream().map(operation -> operation.first().name()).toList())
+            .mapTo(String.class)
+            .list());
+  }
+
+  /**
+   * Claims due operations of a provider, the longest due first. One whose payment has its end is
+   * closed instead; an attempt whose lease is over is finished as ABANDONED and followed by a new
+   * one; a call whose key is not safe any more becomes a query.
+   */
+  public List<Claim> claim(Handle tx, String provider, int limit, ClaimTerms terms) {
+    List<Due> due = due(tx, provider, limit);
+    List<Long> settled = due.stream().filter(Due::settled).map(Due::operationId).toList();
+    if (!settled.isEmpty()) {
+      tx.createUpdate(
+              """
+              UPDATE payrelay.operation
+              SET next_action = NULL, next_action_at = NULL, updated_at = clock_timestamp()
+              WHERE operation_id = ANY (:ids)
+              """)
+          .bindArray("ids", Long.class, settled)
+          .execute();
+    }
+    List<Long> overdue = due.stream().filter(Due::inFlight).map(Due::operationId).toList();
+    if (!overdue.isEmpty()) {
+      tx.createUpdate(
+              """
+              UPDATE payrelay.attempt SET finished_at = clock_timestamp(), outcome = 'ABANDONED'
+              WHERE operation_id = ANY (:ids) AND finished_at IS NULL AND lease_until <= clock_timestamp()
+              """)
+          .bindArray("ids", Long.class, overdue)
+          .execute();
+    }
+    List<Long> ids = due.stream().filter(one -> !one.settled()).map(Due::operationId).toList();
+    return ids.isEmpty() ? List.of() : begin(tx, ids, terms);
+  }
+
+  /**
+   * Writes how attempts ended and what is next. An attempt that was abandoned meanwhile stays so,
+   * and its operation belongs to whoever abandoned it.
+   *
+   * @return how many were still ours
+   */
+  public int finish(Handle tx, List<FinishedAttempt> attempts) {
+    if (attempts.isEmpty()) {
+      return 0;
+    }
+    PreparedBatch batch =
+        tx.prepareBatch(
+            """
+            WITH done AS (
+              UPDATE payrelay.attempt
+              SET finished_at = clock_timestamp(), outcome = :outcome, http_status = :http_status,
+                response_body = :response_body, detail = :detail
+              WHERE attempt_id = :attempt_id AND finished_at IS NULL
+              RETURNING operation_id)
+            UPDATE payrelay.operation o
+            SET next_action = :next, updated_at = clock_timestamp(),
+              next_action_at = CASE WHEN :next IS NULL THEN NULL ELSE clock_timestamp() + :delay::interval END
+            FROM done WHERE o.operation_id = done.operation_id
+            """);
+    attempts.stream()
+        .sorted(Comparator.comparingLong(FinishedAttempt::operationId))
+        .forEach(
+            one ->
+                batch
+                    .bind("attempt_id", one.attemptId())
+                    .bind("outcome", one.outcome().name())
+                    .bind("http_status", one.httpStatus() == 0 ? null : one.httpStatus())
+                    .bind("response_body", one.httpStatus() == 0 ? null : one.responseBody())
+                    .bind("detail", one.detail())
+                    .bind("next", one.next() == null ? null : one.next().name())
+                    .bind("delay", interval(one.delay()))
+                    .add());
+    int ours = 0;
+    for (int count : batch.execute()) {
+      ours += count;
+    }
+    return ours;
+  }
+
+  /** What waits, for metrics. Reads small indexes only. */
+  public Backlog backlog(Handle tx) {
+    return tx.createQuery(
+            """
+            SELECT count(*) FILTER (WHERE p.status = 'UNKNOWN') AS unknown_count,
+              coalesce(extract(epoch FROM max(clock_timestamp() - p.updated_at)
+                FILTER (WHERE p.status = 'UNKNOWN')) * 1000, 0)::bigint AS unknown_age_max_ms,
+              count(*) FILTER (WHERE o.next_action_at <= clock_timestamp()) AS due_count,
+              (SELECT count(*) FROM payrelay.exception_case WHERE status = 'OPEN') AS open_cases
+            FROM payrelay.operation o JOIN payrelay.payment p ON p.payment_id = o.payment_id
+            WHERE o.next_action IS NOT NULL
+            """)
+        .map(
+            (row, context) ->
+                new Backlog(
+                    row.getLong("unknown_count"),
+                    row.getLong("unknown_age_max_ms"),
+                    row.getLong("due_count"),
+                    row.getLong("open_cases")))
+        .one();
+  }
+
+  private static List<Due> due(Handle tx, String provider, int limit) {
+    return tx.createQuery(
+            """
+            SELECT o.operation_id, p.status IN ('SUCCEEDED', 'FAILED') AS settled,
+              EXISTS (SELECT FROM payrelay.attempt a
+                WHERE a.operation_id = o.operation_id AND a.finished_at IS NULL) AS in_flight
+            FROM payrelay.operation o JOIN payrelay.payment p ON p.payment_id = o.payment_id
+            WHERE o.provider = :provider AND o.kind = 'CHARGE' AND o.next_action IS NOT NULL
+              AND o.next_action_at <= clock_timestamp()
+              AND NOT EXISTS (SELECT FROM payrelay.attempt a
+                WHERE a.operation_id = o.operation_id AND a.finished_at IS NULL
+                  AND a.lease_until > clock_timestamp())
+            ORDER BY o.next_action_at LIMIT :limit
+            FOR UPDATE OF o SKIP LOCKED
+            """)
+        .bind("provider", provider)
+        .bind("limit", limit)
+        .map(
+            (row, context) ->
+                new Due(
+                    row.getLong("operation_id"),
+                    row.getBoolean("settled"),
+                    row.getBoolean("in_flight")))
+        .list();
+  }
+
+  private static List<Claim> begin(Handle tx, List<Long> ids, ClaimTerms terms) {
+    List<Claim> claims = new ArrayList<>();
+    tx.createQuery(
+            """
+            WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+            chosen AS (
+              SELECT o.operation_id, o.call_count + o.query_count + 1 AS attempt_number,
+                CASE WHEN o.next_action = 'CALL' AND coalesce(o.key_safe_until <= clock.now, false)
+                  THEN 'QUERY' ELSE o.next_action END AS kind
+              FROM payrelay.operation o CROSS JOIN clock
+              WHERE o.operation_id = ANY (:ids) AND o.next_action IS NOT NULL),
+            begun AS (
+              INSERT INTO payrelay.attempt (operation_id, attempt_number, kind, lease_owner, lease_until)
+              SELECT operation_id, attempt_number, kind, :owner, clock.now + :lease::interval
+              FROM chosen CROSS JOIN clock
+              ON CONFLICT DO NOTHING
+              RETURNING operation_id, attempt_id, attempt_number, kind, lease_until)
+            UPDATE payrelay.operation o
+            SET key_safe_until = CASE WHEN begun.kind = 'CALL'
+                THEN coalesce(o.key_safe_until, clock.now + :key_safe::interval) ELSE o.key_safe_until END,
+              call_count = o.call_count + CASE WHEN begun.kind = 'CALL' THEN 1 ELSE 0 END,
+              query_count = o.query_count + CASE WHEN begun.kind = 'CALL' THEN 0 ELSE 1 END,
+              next_action = begun.kind,
+              next_action_at = begun.lease_until,
+              resolve_until = coalesce(o.resolve_until, clock.now + :horizon::interval),
+              updated_at = clock.now
+            FROM begun CROSS JOIN clock
+            WHERE o.operation_id = begun.operation_id
+            RETURNING o.operation_id, begun.attempt_id, begun.attempt_number, begun.kind, o.payment_id,
+              o.provider, o.idempotency_key, o.request_body, o.trace_id, o.call_count, o.query_count,
+              extract(epoch FROM begun.lease_until - clock.now) * 1000 AS lease_left_ms,
+              extract(epoch FROM coalesce(o.key_safe_until, clock.now + :key_safe::interval) - clock.now) * 1000
+                AS key_safe_left_ms,
+              extract(epoch FROM o.resolve_until - clock.now) * 1000 AS resolve_left_ms,
+              (SELECT extract(epoch FROM clock.now - max(a.started_at)) * 1000 FROM payrelay.attempt a
+                WHERE a.operation_id = o.operation_id AND a.kind = 'CALL') AS since_last_call_ms,
+              EXISTS (SELECT FROM payrelay.attempt a
+                WHERE a.operation_id = o.operation_id AND a.kind = 'CALL'
+                  AND a.outcome NOT IN ('NOT_PROCESSED', 'RETURNED_UNSENT')) AS doubtful
+            """)
+        .bindArray("ids", Long.class, ids)
+        .bind("owner", terms.owner())
+        .bind("lease", interval(terms.lease()))
+        .bind("key_safe", interval(terms.keySafe()))
+        .bind("horizon", interval(terms.resolveHorizon()))
+        .map((row, context) -> claim(row))
+        .forEach(claims::add);
+    return claims;
+  }
+
+  private static Claim claim(ResultSet row) throws SQLException {
+    long sinceLastCallMs = (long) row.getDouble("since_last_call_ms");
+    Duration sinceLastCall = row.wasNull() ? null : Duration.ofMillis(sinceLastCallMs);
+    return new Claim(
+        row.getLong("operation_id"),
+        row.getLong("attempt_id"),
+        row.getInt("attempt_number"),
+        OperationAction.valueOf(row.getString("kind")),
+        row.getString("payment_id"),
+        row.getString("provider"),
+        row.getString("idempotency_key"),
+        row.getBytes("request_body"),
+        row.getString("trace_id"),
+        row.getInt("call_count"),
+        row.getInt("query_count"),
+        millis(row, "lease_left_ms"),
+        millis(row, "key_safe_left_ms"),
+        millis(row, "resolve_left_ms"),
+        sinceLastCall,
+        row.getBoolean("doubtful"));
+  }
+
+  /** Rounded down: a deadline must not come later than it is. */
+  private static Duration millis(ResultSet row, String column) throws SQLException {
+    return Duration.ofMillis((long) Math.floor(row.getDouble(column)));
+  }
+
+  private static String interval(Duration duration) {
+    return duration.toMillis() + " milliseconds";
+  }
+
+  private static Argument bytesArray(byte[][] values) {
+    return (position, statement, context) ->
+        statement.setArray(position, context.getConnection().createArrayOf("bytea", values));
+  }
+
+  private static byte[] sha256(byte[] bytes) {
+    try {
+      return MessageDigest.getInstance("SHA-256").digest(bytes);
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("every Java platform has SHA-256", e);
+    }
   }
 }

@@ -33,6 +33,18 @@ public final class PaymentStore {
         .findOne();
   }
 
+  /** The payments that exist, as they are now and unlocked. */
+  public Map<String, Payment> findAll(Handle tx, Collection<String> paymentIds) {
+    Map<String, Payment> payments = new LinkedHashMap<>();
+    if (!paymentIds.isEmpty()) {
+      tx.createQuery("SELECT " + COLUMNS + " FROM payrelay.payment WHERE payment_id = ANY (:ids)")
+          .bindArray("ids", String.class, new TreeSet<>(paymentIds))
+          .map((row, context) -> read(row))
+          .forEach(payment -> payments.put(payment.paymentId(), payment));
+    }
+    return payments;
+  }
+
   /**
    * Locks the payments until the transaction ends, in id order so that two batches cannot wait for
    * each other, and returns those that exist.

@@ -9,7 +9,12 @@ import java.util.List;
 
 /** How to call the generic HTTP provider. Immutable. */
 public record GenericConfig(
-    String name, URI url, Secret apiKey, Duration keyLifetime, Duration queryLag) {
+    String name,
+    URI url,
+    Secret apiKey,
+    Duration connectTimeout,
+    Duration keyLifetime,
+    Duration queryLag) {
 
   public static final Setting<String> NAME =
       Setting.text("PAYRELAY_PROVIDER_NAME", "simulator", "name that payments give the provider");
@@ -18,6 +23,13 @@ public record GenericConfig(
   public static final Setting<Secret> API_KEY =
       Setting.secret(
           "PAYRELAY_PROVIDER_API_KEY", null, "key that authenticates us to the provider");
+  public static final Setting<Duration> CONNECT_TIMEOUT =
+      Setting.millis(
+          "PAYRELAY_PROVIDER_CONNECT_TIMEOUT_MS",
+          "3000",
+          50,
+          60_000,
+          "how long to wait for a connection to the provider");
   public static final Setting<Duration> KEY_LIFETIME =
       Setting.millis(
           "PAYRELAY_PROVIDER_KEY_LIFETIME_MS",
@@ -35,7 +47,7 @@ public record GenericConfig(
 
   /** All of them. */
   public static final List<Setting<?>> SETTINGS =
-      List.of(NAME, URL, API_KEY, KEY_LIFETIME, QUERY_LAG);
+      List.of(NAME, URL, API_KEY, CONNECT_TIMEOUT, KEY_LIFETIME, QUERY_LAG);
 
   /** Reads the checked settings. */
   public static GenericConfig from(Settings settings) {
@@ -43,6 +55,7 @@ public record GenericConfig(
         settings.read(NAME),
         settings.read(URL),
         settings.read(API_KEY),
+        settings.read(CONNECT_TIMEOUT),
         settings.read(KEY_LIFETIME),
         settings.read(QUERY_LAG));
   }

@@ -1,0 +1,21 @@
+package io.payrelay.chargeworker;
+
+/** Named places where a test makes the worker die; in production nothing happens. */
+@FunctionalInterface
+public interface ChargeFaults {
+
+  ChargeFaults NONE = point -> {};
+
+  /** The places, in the order in which a charge passes them. */
+  enum Point {
+    /** The attempt is committed, nothing is sent. */
+    AFTER_CLAIM,
+    /** The provider has answered, nothing is written. */
+    AFTER_ANSWER,
+    /** The outcome is committed. */
+    AFTER_WRITE
+  }
+
+  /** Called on the worker's own threads. */
+  void reached(Point point);
+}

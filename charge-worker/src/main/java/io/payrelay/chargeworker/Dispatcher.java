@@ -1,0 +1,123 @@
+package io.payrelay.chargeworker;
+
+import io.payrelay.payments.store.Claim;
+import io.payrelay.payments.store.OperationStore;
+import io.payrelay.platform.lifecycle.Worker;
+import io.payrelay.providers.ChargeCall;
+import io.payrelay.providers.PaymentProvider;
+import io.payrelay.providers.ProviderAnswer;
+import io.payrelay.providers.ProviderResult;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+import org.jdbi.v3.core.Jdbi;
+
+/**
+ * Claims due operations and starts their calls; first ones and repeated ones alike. Steps on one
+ * thread; answers are handed on by the provider's threads.
+ */
+final class Dispatcher implements Worker {
+
+  private final Jdbi jdbi;
+  private final List<ProviderLane> lanes;
+  private final InFlight inFlight;
+  private final ChargeConfig config;
+  private final ChargeFaults faults;
+  private final Consumer<Outcome> outcomes;
+  private final OperationStore operations = new OperationStore();
+
+  Dispatcher(
+      Jdbi jdbi,
+      List<ProviderLane> lanes,
+      InFlight inFlight,
+      ChargeConfig config,
+      ChargeFaults faults,
+      Consumer<Outcome> outcomes) {
+    this.jdbi = jdbi;
+    this.lanes = List.copyOf(lanes);
+    this.inFlight = inFlight;
+    this.config = config;
+    this.faults = faults;
+    this.outcomes = outcomes;
+  }
+
+  @Override
+  public int runOnce() {
+    int started = 0;
+    for (ProviderLane lane : lanes) {
+      started += dispatch(lane);
+    }
+    return started;
+  }
+
+  private int dispatch(ProviderLane lane) {
+    int taken = lane.take(Math.min(config.dispatchBatchMax(), inFlight.room()));
+    if (taken == 0) {
+      return 0;
+    }
+    int used = 0;
+    try {
+      // Before the database looks at its clock: our deadlines may be early, never late.
+      long beforeNs = System.nanoTime();
+      List<Claim> claims =
+          jdbi.inTransaction(
+              tx -> operations.claim(tx, lane.provider().name(), taken, lane.terms()));
+      used = claims.size();
+      inFlight.add(used);
+      if (used > 0) {
+        faults.reached(ChargeFaults.Point.AFTER_CLAIM);
+      }
+      claims.forEach(claim -> start(lane, claim, beforeNs));
+      return used;
+    } finally {
+      lane.giveBack(taken, used);
+    }
+  }
+
+  private void start(ProviderLane lane, Claim claim, long beforeNs) {
+    long startedNs = System.nanoTime();
+    CompletableFuture<ProviderAnswer> call;
+    try {
+      call = call(lane.provider(), claim, beforeNs);
+    } catch (RuntimeException e) {
+      call = CompletableFuture.failedFuture(e);
+    }
+    CompletableFuture<Void> unused =
+        call.handle((answer, failure) -> answer == null ? adapterFailed(failure) : answer)
+            .thenAccept(
+                answer -> {
+                  Duration took = Duration.ofNanos(System.nanoTime() - startedNs);
+                  lane.report(answer.result(), took);
+                  faults.reached(ChargeFaults.Point.AFTER_ANSWER);
+                  outcomes.accept(new Outcome(lane, claim, answer, took));
+                });
+  }
+
+  private CompletableFuture<ProviderAnswer> call(
+      PaymentProvider provider, Claim claim, long beforeNs) {
+    return switch (claim.action()) {
+      case CALL ->
+          provider.charge(
+              new ChargeCall(
+                  claim.paymentId(),
+                  claim.idempotencyKey(),
+                  claim.body(),
+                  beforeNs + sendLeft(claim).toNanos(),
+                  config.callTimeout()));
+      case QUERY -> provider.query(claim.paymentId(), config.callTimeout());
+      case CANCEL -> provider.cancel(claim.paymentId(), config.callTimeout());
+    };
+  }
+
+  /** The bytes leave while the key is safe, and early enough to be answered within the lease. */
+  private Duration sendLeft(Claim claim) {
+    Duration ours = claim.leaseLeft().minus(config.callTimeout());
+    return ours.compareTo(claim.keySafeLeft()) < 0 ? ours : claim.keySafeLeft();
+  }
+
+  private static ProviderAnswer adapterFailed(Throwable failure) {
+    return ProviderAnswer.without(
+        new ProviderResult.Unknown("adapter failed: " + failure.getClass().getSimpleName()));
+  }
+}

@@ -1,0 +1,299 @@
+package io.payrelay.chargeworker;
+
+import io.payrelay.payments.lifecycle.Decision.NextAction;
+import io.payrelay.payments.lifecycle.Fact;
+import io.payrelay.payments.lifecycle.FactSource;
+import io.payrelay.payments.lifecycle.Observation;
+import io.payrelay.payments.store.AttemptOutcome;
+import io.payrelay.payments.store.Claim;
+import io.payrelay.payments.store.FactStore;
+import io.payrelay.payments.store.FinishedAttempt;
+import io.payrelay.payments.store.OperationAction;
+import io.payrelay.payments.store.OperationStore;
+import io.payrelay.platform.errors.Category;
+import io.payrelay.platform.errors.Failures;
+import io.payrelay.platform.lifecycle.Worker;
+import io.payrelay.platform.telemetry.LogContext;
+import io.payrelay.providers.PaymentProvider;
+import io.payrelay.providers.ProviderAnswer;
+import io.payrelay.providers.ProviderResult;
+import io.payrelay.providers.ResultFacts;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import org.jdbi.v3.core.Handle;
+import org.jdbi.v3.core.Jdbi;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Writes outcomes: facts, attempts and what is next, many in one transaction, and one by one where
+ * that fails. What cannot be written now is kept: it is bounded by the calls in flight. Steps on
+ * one thread; {@link #add} is safe for any.
+ */
+final class OutcomeWriter implements Worker {
+
+  private static final Logger log = LoggerFactory.getLogger(OutcomeWriter.class);
+
+  private static final int BATCH_MAX = 256;
+
+  private final Jdbi jdbi;
+  private final StepPlanner planner;
+  private final InFlight inFlight;
+  private final ChargeMetrics metrics;
+  private final InstantSource clock;
+  private final ChargeFaults faults;
+  private final Runnable written;
+  private final FactStore facts = new FactStore();
+  private final OperationStore operations = new OperationStore();
+  private final ConcurrentLinkedQueue<Outcome> queue = new ConcurrentLinkedQueue<>();
+  private final List<Outcome> batch = new ArrayList<>();
+
+  /** An outcome with what is believed of it. */
+  private record Result(Outcome outcome, ProviderResult result, List<Fact> facts) {}
+
+  OutcomeWriter(
+      Jdbi jdbi,
+      StepPlanner planner,
+      InFlight inFlight,
+      ChargeMetrics metrics,
+      InstantSource clock,
+      ChargeFaults faults,
+      Runnable written) {
+    this.jdbi = jdbi;
+    this.planner = planner;
+    this.inFlight = inFlight;
+    this.metrics = metrics;
+    this.clock = clock;
+    this.faults = faults;
+    this.written = written;
+  }
+
+  /** Takes an outcome; the loop is to be woken. */
+  void add(Outcome outcome) {
+    queue.add(outcome);
+  }
+
+  @Override
+  public int runOnce() {
+    while (batch.size() < BATCH_MAX) {
+      Outcome next = queue.poll();
+      if (next == null) {
+        break;
+      }
+      batch.add(next);
+    }
+    if (batch.isEmpty()) {
+      return 0;
+    }
+    int count = batch.size();
+    try {
+      write(batch);
+      done(List.copyOf(batch));
+    } catch (RuntimeException e) {
+      if (!concernsOne(e)) {
+        throw e;
+      }
+      writeOneByOne();
+    }
+    written.run();
+    return count;
+  }
+
+  private void writeOneByOne() {
+    for (Outcome outcome : List.copyOf(batch)) {
+      try {
+        write(List.of(outcome));
+      } catch (RuntimeException e) {
+        if (Failures.categoryOf(e) != Category.REJECTED) {
+          throw e;
+        }
+        log.error(
+            "outcome refused by the database payment_id={} sqlstate={}: asking again later",
+            outcome.claim().paymentId(),
+            Failures.sqlState(e));
+        writeAsUnknown(outcome);
+      }
+      done(List.of(outcome));
+    }
+  }
+
+  /** A conflict with somebody else, or something wrong with one of them: not the database away. */
+  private static boolean concernsOne(RuntimeException e) {
+    String state = Failures.sqlState(e);
+    return state != null
+        && (state.equals("23505")
+            || state.startsWith("40")
+            || Failures.categoryOf(e) == Category.REJECTED);
+  }
+
+  private void write(List<Outcome> outcomes) {
+    Instant now = clock.instant();
+    List<Result> results = outcomes.stream().map(outcome -> result(outcome, now)).toList();
+    jdbi.useTransaction(tx -> write(tx, results, now));
+    faults.reached(ChargeFaults.Point.AFTER_WRITE);
+  }
+
+  private void write(Handle tx, List<Result> results, Instant now) {
+    List<Fact> observed = results.stream().flatMap(result -> result.facts().stream()).toList();
+    List<FactStore.Applied> applied =
+        observed.isEmpty() ? List.of() : facts.apply(tx, observed, now);
+    List<Fact> unresolved = new ArrayList<>();
+    List<FinishedAttempt> finished = new ArrayList<>(results.size());
+    int from = 0;
+    for (Result result : results) {
+      int to = from + result.facts().size();
+      boolean settled = applied.subList(from, to).stream().anyMatch(OutcomeWriter::settles);
+      from = to;
+      NextStep step =
+          planner.after(
+              result.outcome().claim(),
+              result.result(),
+              settled,
+              result.outcome().lane().provider().capabilities());
+      if (step.unresolved()) {
+        unresolved.add(unresolved(result.outcome(), now));
+      }
+      finished.add(finished(result, step));
+    }
+    if (!unresolved.isEmpty()) {
+      facts.apply(tx, unresolved, now);
+    }
+    operations.finish(tx, finished);
+  }
+
+  private static boolean settles(FactStore.Applied applied) {
+    return applied.decision() != null && applied.decision().next() == NextAction.NONE;
+  }
+
+  private static Result result(Outcome outcome, Instant now) {
+    Claim claim = outcome.claim();
+    ProviderResult believed = StepPlanner.believed(claim, outcome.answer().result());
+    boolean query = claim.action() != OperationAction.CALL;
+    if (query && believed instanceof ProviderResult.Unknown) {
+      // A question without an answer says nothing about the payment.
+      return new Result(outcome, believed, List.of());
+    }
+    List<Fact> facts =
+        ResultFacts.of(
+            query ? FactSource.QUERY : FactSource.RESPONSE,
+            claim.provider(),
+            claim.paymentId(),
+            believed == outcome.answer().result()
+                ? outcome.answer()
+                : new ProviderAnswer(
+                    believed, outcome.answer().httpStatus(), outcome.answer().body()),
+            Integer.toString(claim.attemptNumber()),
+            now);
+    return new Result(outcome, believed, facts);
+  }
+
+  private static Fact unresolved(Outcome outcome, Instant now) {
+    Claim claim = outcome.claim();
+    return Fact.plain(
+        FactSource.WORKER,
+        claim.provider(),
+        claim.paymentId(),
+        Observation.UNRESOLVED,
+        null,
+        now,
+        Map.of(
+            "calls", Integer.toString(claim.callCount()),
+            "queries", Integer.toString(claim.queryCount()),
+            "last_result", attemptOutcome(outcome.answer().result()).name(),
+            "key_safe", Boolean.toString(!claim.keySafeLeft().isNegative())));
+  }
+
+  private static FinishedAttempt finished(Result result, NextStep step) {
+    Claim claim = result.outcome().claim();
+    return new FinishedAttempt(
+        claim.operationId(),
+        claim.attemptId(),
+        attemptOutcome(result.result()),
+        result.outcome().answer().httpStatus(),
+        result.outcome().answer().body(),
+        detail(result.result()),
+        step.action(),
+        step.delay());
+  }
+
+  private void writeAsUnknown(Outcome outcome) {
+    Claim claim = outcome.claim();
+    FinishedAttempt attempt =
+        new FinishedAttempt(
+            claim.operationId(),
+            claim.attemptId(),
+            AttemptOutcome.UNKNOWN,
+            outcome.answer().httpStatus(),
+            outcome.answer().body(),
+            "the outcome was refused by the database",
+            OperationAction.QUERY,
+            Duration.ofMinutes(1));
+    jdbi.useTransaction(tx -> operations.finish(tx, List.of(attempt)));
+  }
+
+  private void done(List<Outcome> outcomes) {
+    for (Outcome outcome : outcomes) {
+      Claim claim = outcome.claim();
+      AttemptOutcome how = attemptOutcome(outcome.answer().result());
+      metrics.call(claim.provider(), claim.action(), how, outcome.took());
+      if (outcome.answer().result() instanceof ProviderResult.NotProcessed notProcessed
+          && notProcessed.reason().equals(PaymentProvider.AUTHENTICATION_REFUSED)) {
+        metrics.authenticationRefused();
+        log.warn(
+            "provider={} refuses our API key: set the provider's key; charges wait",
+            claim.provider());
+      }
+      try (LogContext context = LogContext.ofPayment(claim.paymentId(), claim.traceId())) {
+        context.with("attempt", Integer.toString(claim.attemptNumber()));
+        log.debug(
+            "action={} outcome={} http_status={} took_ms={}",
+            claim.action(),
+            how,
+            outcome.answer().httpStatus(),
+            outcome.took().toMillis());
+      }
+    }
+    batch.removeAll(outcomes);
+    inFlight.add(-outcomes.size());
+  }
+
+  private static AttemptOutcome attemptOutcome(ProviderResult result) {
+    if (result instanceof ProviderResult.Succeeded) {
+      return AttemptOutcome.SUCCEEDED;
+    }
+    if (result instanceof ProviderResult.Pending) {
+      return AttemptOutcome.PENDING;
+    }
+    if (result instanceof ProviderResult.Declined) {
+      return AttemptOutcome.DECLINED;
+    }
+    if (result instanceof ProviderResult.NotFound) {
+      return AttemptOutcome.NOT_FOUND;
+    }
+    if (result instanceof ProviderResult.NotProcessed notProcessed) {
+      return notProcessed.reason().equals(PaymentProvider.RETURNED_UNSENT)
+          ? AttemptOutcome.RETURNED_UNSENT
+          : AttemptOutcome.NOT_PROCESSED;
+    }
+    return AttemptOutcome.UNKNOWN;
+  }
+
+  private static @Nullable String detail(ProviderResult result) {
+    if (result instanceof ProviderResult.NotProcessed notProcessed) {
+      return notProcessed.reason();
+    }
+    if (result instanceof ProviderResult.Unknown unknown) {
+      return unknown.reason();
+    }
+    if (result instanceof ProviderResult.KeyRefused refused) {
+      return "key refused: " + refused.reason();
+    }
+    return result instanceof ProviderResult.Declined declined ? declined.code() : null;
+  }
+}

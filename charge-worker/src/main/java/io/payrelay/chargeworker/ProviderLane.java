@@ -1,0 +1,119 @@
+package io.payrelay.chargeworker;
+
+import io.github.resilience4j.circuitbreaker.CircuitBreaker;
+import io.github.resilience4j.circuitbreaker.CircuitBreakerConfig;
+import io.github.resilience4j.ratelimiter.RateLimiter;
+import io.github.resilience4j.ratelimiter.RateLimiterConfig;
+import io.payrelay.payments.store.ClaimTerms;
+import io.payrelay.providers.PaymentProvider;
+import io.payrelay.providers.ProviderResult;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A provider with what holds back its claims: a rate limit, and a breaker that leaves it alone
+ * while it gives no usable answers. Neither costs an attempt. Permits are taken by one thread;
+ * results are reported by any.
+ */
+final class ProviderLane {
+
+  /** The rate is kept over this; longer periods make bursts. */
+  private static final Duration RATE_PERIOD = Duration.ofMillis(100);
+
+  private static final int PERIODS_PER_SECOND = 10;
+
+  /** Trial calls when a provider was left alone for long enough. */
+  private static final int TRIAL_CALLS = 5;
+
+  private final PaymentProvider provider;
+  private final ClaimTerms terms;
+  private final CircuitBreaker breaker;
+  private final @Nullable RateLimiter limiter;
+
+  ProviderLane(PaymentProvider provider, ChargeConfig config, String owner) {
+    this.provider = provider;
+    this.terms =
+        new ClaimTerms(
+            owner,
+            config.lease(),
+            ClaimTerms.keySafe(
+                provider.capabilities().keyLifetime(), config.lease(), config.callTimeout()),
+            config.resolveHorizon());
+    this.breaker =
+        CircuitBreaker.of(
+            provider.name(),
+            CircuitBreakerConfig.custom()
+                .slidingWindow(
+                    config.breakerCallsMin() * 2,
+                    config.breakerCallsMin(),
+                    CircuitBreakerConfig.SlidingWindowType.COUNT_BASED)
+                .failureRateThreshold(config.breakerFailurePercent())
+                .waitDurationInOpenState(config.breakerWait())
+                .permittedNumberOfCallsInHalfOpenState(TRIAL_CALLS)
+                .recordResult(Boolean.FALSE::equals)
+                .build());
+    this.limiter =
+        config.ratePerSecond() == 0
+            ? null
+            : RateLimiter.of(provider.name(), rate(config.ratePerSecond()));
+  }
+
+  PaymentProvider provider() {
+    return provider;
+  }
+
+  ClaimTerms terms() {
+    return terms;
+  }
+
+  CircuitBreaker breaker() {
+    return breaker;
+  }
+
+  /** Takes up to so many permits; those that are not used go back by {@link #giveBack}. */
+  int take(int wanted) {
+    int most =
+        limiter == null
+            ? wanted
+            : Math.min(wanted, Math.max(0, limiter.getMetrics().getAvailablePermissions()));
+    int taken = 0;
+    while (taken < most && breaker.tryAcquirePermission()) {
+      taken++;
+    }
+    return taken;
+  }
+
+  /** Settles what was taken. */
+  void giveBack(int taken, int used) {
+    for (int i = used; i < taken; i++) {
+      breaker.releasePermission();
+    }
+    if (limiter != null && used > 0) {
+      // Only one thread takes: what was available is still there.
+      boolean unused = limiter.acquirePermission(used);
+    }
+  }
+
+  /** Tells the breaker how a call ended. */
+  void report(ProviderResult result, Duration took) {
+    if (result instanceof ProviderResult.NotProcessed unsent
+        && unsent.reason().equals(PaymentProvider.RETURNED_UNSENT)) {
+      breaker.releasePermission();
+    } else {
+      boolean usable =
+          !(result instanceof ProviderResult.Unknown)
+              && !(result instanceof ProviderResult.NotProcessed);
+      breaker.onResult(took.toNanos(), TimeUnit.NANOSECONDS, usable);
+    }
+  }
+
+  private static RateLimiterConfig rate(int perSecond) {
+    boolean fine = perSecond >= PERIODS_PER_SECOND;
+    return RateLimiterConfig.custom()
+        .limitRefreshPeriod(fine ? RATE_PERIOD : Duration.ofSeconds(1))
+        .limitForPeriod(fine ? perSecond / PERIODS_PER_SECOND : perSecond)
+        .timeoutDuration(Duration.ZERO)
+        .build();
+  }
+}

@@ -1,0 +1,53 @@
+package io.payrelay.chargeworker;
+
+import io.payrelay.payments.store.OperationStore;
+import io.payrelay.payments.store.PaymentStore;
+import io.payrelay.platform.lifecycle.Worker;
+import java.time.Duration;
+import java.util.List;
+import org.jdbi.v3.core.Jdbi;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Takes payments from their row whose event never came, and keeps the metrics of what waits. Steps
+ * on one thread.
+ */
+final class Sweep implements Worker {
+
+  private static final Logger log = LoggerFactory.getLogger(Sweep.class);
+
+  private static final int BATCH_MAX = 500;
+
+  private final Jdbi jdbi;
+  private final Acceptance acceptance;
+  private final Duration age;
+  private final ChargeMetrics metrics;
+  private final Runnable accepted;
+  private final PaymentStore payments = new PaymentStore();
+  private final OperationStore operations = new OperationStore();
+
+  Sweep(Jdbi jdbi, Acceptance acceptance, Duration age, ChargeMetrics metrics, Runnable accepted) {
+    this.jdbi = jdbi;
+    this.acceptance = acceptance;
+    this.age = age;
+    this.metrics = metrics;
+    this.accepted = accepted;
+  }
+
+  @Override
+  public int runOnce() {
+    metrics.backlog(jdbi.inTransaction(operations::backlog));
+    List<String> ids =
+        jdbi.inTransaction(tx -> payments.createdWithoutOperation(tx, age, BATCH_MAX));
+    if (ids.isEmpty()) {
+      return 0;
+    }
+    log.warn("no event came for payments count={}: taking them from their rows", ids.size());
+    acceptance.accept(ids.stream().map(id -> new Trigger(id, null)).toList());
+    metrics.swept(ids.size());
+    accepted.run();
+    // One that the database refuses would come again at once: the next look is after the interval.
+    return 0;
+  }
+}

@@ -1,0 +1,15 @@
+package io.payrelay.payments.store;
+
+/** How an attempt ended. */
+public enum AttemptOutcome {
+  SUCCEEDED,
+  PENDING,
+  DECLINED,
+  NOT_PROCESSED,
+  UNKNOWN,
+  NOT_FOUND,
+  /** Its deadline was over before the bytes left. */
+  RETURNED_UNSENT,
+  /** Its lease was over and nobody had said how it ended. */
+  ABANDONED
+}

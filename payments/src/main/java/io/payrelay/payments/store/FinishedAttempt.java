@@ -1,0 +1,21 @@
+package io.payrelay.payments.store;
+
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How an attempt ended and what follows. Immutable; the array is not changed by anybody.
+ *
+ * @param httpStatus 0 where there was no answer
+ * @param next null: nothing is left to do
+ * @param delay until the next action
+ */
+public record FinishedAttempt(
+    long operationId,
+    long attemptId,
+    AttemptOutcome outcome,
+    int httpStatus,
+    byte[] responseBody,
+    @Nullable String detail,
+    @Nullable OperationAction next,
+    Duration delay) {}
