@@ -7,7 +7,6 @@ import io.github.resilience4j.ratelimiter.RateLimiterConfig;
 import io.payrelay.payments.store.ClaimTerms;
 import io.payrelay.providers.PaymentProvider;
 import io.payrelay.providers.ProviderResult;
-import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -26,9 +25,6 @@ final class ProviderLane {
 
   /** Trial calls when a provider was left alone for long enough. */
   private static final int TRIAL_CALLS = 5;
-
-  /** What the breaker counts; the failure itself is in the attempt. */
-  private static final IOException NO_ANSWER = new IOException("no usable answer");
 
   private final PaymentProvider provider;
   private final ClaimTerms terms;
@@ -55,6 +51,7 @@ final class ProviderLane {
                 .failureRateThreshold(config.breakerFailurePercent())
                 .waitDurationInOpenState(config.breakerWait())
                 .permittedNumberOfCallsInHalfOpenState(TRIAL_CALLS)
+                .recordResult(Boolean.FALSE::equals)
                 .build());
     this.limiter =
         config.ratePerSecond() == 0
@@ -103,11 +100,11 @@ final class ProviderLane {
     if (result instanceof ProviderResult.NotProcessed unsent
         && unsent.reason().equals(PaymentProvider.RETURNED_UNSENT)) {
       breaker.releasePermission();
-    } else if (result instanceof ProviderResult.Unknown
-        || result instanceof ProviderResult.NotProcessed) {
-      breaker.onError(took.toNanos(), TimeUnit.NANOSECONDS, NO_ANSWER);
     } else {
-      breaker.onSuccess(took.toNanos(), TimeUnit.NANOSECONDS);
+      boolean usable =
+          !(result instanceof ProviderResult.Unknown)
+              && !(result instanceof ProviderResult.NotProcessed);
+      breaker.onResult(took.toNanos(), TimeUnit.NANOSECONDS, usable);
     }
   }
 
