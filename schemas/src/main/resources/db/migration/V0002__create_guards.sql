@@ -10,8 +10,9 @@ BEGIN
 END
 $$;
 
--- Does the text hold a run of 13 to 19 digits (spaces or dashes between them allowed) that passes the
--- Luhn check of card numbers (ISO/IEC 7812-1)? A card number must never be stored here.
+-- Does the text hold 13 to 19 digits that begin like a card number and pass its Luhn check (ISO/IEC
+-- 7812-1)? In one run, or spaced or dashed in groups as cards print them: digits and dashes of any
+-- grouping would refuse UUIDs and times. A card number must never be stored here.
 CREATE FUNCTION payrelay.has_card_like_digits(value text) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE STRICT AS $$
 DECLARE
@@ -22,11 +23,14 @@ DECLARE
   total integer;
   digit integer;
 BEGIN
-  FOR digit_run IN SELECT (regexp_matches(value, '\d(?:[ -]?\d){12,}', 'g'))[1] LOOP
+  FOR digit_run IN
+    SELECT (regexp_matches(value, '(?<![0-9A-Za-z])(\d{13,19}'
+      '|\d{4}([ -])\d{4}\2\d{4}\2\d{4}(?:\2\d{1,3})?|\d{4}[ -]\d{6}[ -]\d{4,5})(?![0-9A-Za-z])', 'g'))[1]
+  LOOP
     digits := regexp_replace(digit_run, '[ -]', '', 'g');
     run_length := length(digits);
-    -- A longer run, or one that no card issuer's range begins with, is somebody's reference.
-    CONTINUE WHEN run_length > 19 OR digits !~ '^(2[2-7]|[3-6])';
+    -- What no card issuer's range begins with is somebody's reference.
+    CONTINUE WHEN digits !~ '^(2[2-7]|[3-6])';
     total := 0;
     FOR start_at IN 1 .. run_length LOOP
       digit := substr(digits, run_length - start_at + 1, 1)::integer;

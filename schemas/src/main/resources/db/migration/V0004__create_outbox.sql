@@ -34,6 +34,11 @@ BEGIN
     RAISE EXCEPTION 'payload of a % event for % is NULL: write the event as a JSON object', NEW.event_type, NEW.aggregate_id
       USING ERRCODE = 'not_null_violation';
   END IF;
+  IF octet_length(NEW.payload::text) > 900000 THEN
+    RAISE EXCEPTION 'payload of a % event for % has % bytes: at most 900000 fit into a Kafka record', NEW.event_type,
+      NEW.aggregate_id, octet_length(NEW.payload::text)
+      USING ERRCODE = 'check_violation', CONSTRAINT = 'outbox_payload_size';
+  END IF;
   -- current_setting('role') is what the session's user is; inside this function current_user is the owner.
   IF pg_has_role(CASE WHEN current_setting('role') = 'none' THEN session_user::text ELSE current_setting('role') END,
       'payrelay_upstream', 'USAGE')
@@ -69,7 +74,7 @@ CREATE POLICY outbox_payrelay_read ON payrelay.outbox FOR SELECT
 -- waiting ATTACH would queue every INSERT behind one long transaction. A day whose rows already lie in
 -- DEFAULT is left there: moved rows would be published twice.
 CREATE FUNCTION payrelay.create_outbox_partitions(days_ahead integer DEFAULT 7) RETURNS integer
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = payrelay, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = payrelay, pg_temp SET lock_timeout = '2s' AS $$
 DECLARE
   day date;
   name text;
@@ -79,7 +84,6 @@ BEGIN
     RAISE EXCEPTION 'days_ahead % is not between 0 and 366', days_ahead USING ERRCODE = 'invalid_parameter_value';
   END IF;
   PERFORM pg_advisory_xact_lock(hashtext('payrelay.outbox_partitions'));
-  SET LOCAL lock_timeout = '2s';
   FOR day IN SELECT generate_series(0, days_ahead) + (now() AT TIME ZONE 'UTC')::date LOOP
     name := 'outbox_' || to_char(day, 'YYYYMMDD');
     CONTINUE WHEN to_regclass('payrelay.' || name) IS NOT NULL;

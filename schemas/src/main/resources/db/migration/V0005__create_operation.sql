@@ -43,6 +43,8 @@ CREATE TRIGGER operation_guard BEFORE UPDATE ON payrelay.operation
   FOR EACH ROW EXECUTE FUNCTION payrelay.operation_guard();
 CREATE TRIGGER operation_no_delete BEFORE DELETE ON payrelay.operation
   FOR EACH ROW EXECUTE FUNCTION payrelay.refuse_change();
+CREATE TRIGGER operation_no_truncate BEFORE TRUNCATE ON payrelay.operation
+  FOR EACH STATEMENT EXECUTE FUNCTION payrelay.refuse_change();
 
 -- One call to the provider under an operation. Unfinished: in flight, owned until lease_until.
 CREATE TABLE payrelay.attempt (

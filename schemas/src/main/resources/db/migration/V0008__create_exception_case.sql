@@ -29,6 +29,8 @@ CREATE INDEX exception_case_payment ON payrelay.exception_case (payment_id) WHER
 
 CREATE TRIGGER exception_case_no_delete BEFORE DELETE ON payrelay.exception_case
   FOR EACH ROW EXECUTE FUNCTION payrelay.refuse_change();
+CREATE TRIGGER exception_case_no_truncate BEFORE TRUNCATE ON payrelay.exception_case
+  FOR EACH STATEMENT EXECUTE FUNCTION payrelay.refuse_change();
 
 GRANT SELECT, INSERT ON payrelay.exception_case TO payrelay_worker, payrelay_ingest, payrelay_operator;
 GRANT UPDATE (status, resolved_at, resolved_by, resolution) ON payrelay.exception_case TO payrelay_operator;

@@ -13,6 +13,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeSet;
+import java.util.regex.Pattern;
 import org.apache.avro.AvroRuntimeException;
 import org.apache.avro.Schema;
 
@@ -24,6 +25,11 @@ public final class EventCatalogue {
 
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final String CATALOGUE_FILE = "event-catalogue.json";
+
+  /** As the table event_type demands it. */
+  private static final Pattern EVENT_TYPE = Pattern.compile("[A-Z][0-9A-Za-z]{0,63}");
+
+  private static final Pattern TOPIC = Pattern.compile("(?!\\.{1,2}$)[0-9A-Za-z._-]{1,249}");
 
   private final Map<String, EventType> types;
 
@@ -110,9 +116,25 @@ public final class EventCatalogue {
       // What an operator adds is his upstreams' to write: nothing of Payrelay's own comes from a
       // folder.
       boolean upstream = fromFolder || entry.path("upstream").asBoolean(false);
-      return new EventType(
-          text(entry, "event_type", catalogue), schema, text(entry, "topic", catalogue), upstream);
+      String name = text(entry, "event_type", catalogue);
+      String topic = text(entry, "topic", catalogue);
+      if (!EVENT_TYPE.matcher(name).matches()) {
+        throw new IllegalArgumentException(
+            catalogue + " names event type " + name + ", which is not of the form " + EVENT_TYPE);
+      }
+      if (!TOPIC.matcher(topic).matches() || (fromFolder && ownedByPayrelay(topic))) {
+        throw new IllegalArgumentException(
+            "%s sends %s to topic %s, which is no topic name or is Payrelay's own"
+                .formatted(catalogue, name, topic));
+      }
+      return new EventType(name, schema, topic, upstream);
     }
+  }
+
+  /** Whoever may write there could forge a status event or the relay's position. */
+  private static boolean ownedByPayrelay(String topic) {
+    return topic.startsWith(Topic.RELAY_POSITION_PREFIX)
+        || Topic.all().stream().anyMatch(own -> own.name().equals(topic));
   }
 
   private static String text(JsonNode entry, String field, String catalogue) {

@@ -80,7 +80,8 @@ public final class EventCodec {
       writer.datum().write(value, encoder);
       encoder.flush();
     } catch (IOException | AvroRuntimeException e) {
-      throw new EncodingException("payload does not fit schema of " + eventType, e);
+      // Without the cause: Avro's messages quote values.
+      throw new EncodingException("payload does not fit the schema of " + eventType);
     }
     return buffer.toByteArray();
   }

@@ -46,8 +46,18 @@ final class JsonToAvro {
               path,
               "a whole number of 32 bits");
       case LONG -> longValue(json, schema, path);
-      case FLOAT -> expect(json.isNumber(), json.floatValue(), path, "a number");
-      case DOUBLE -> expect(json.isNumber(), json.doubleValue(), path, "a number");
+      case FLOAT ->
+          expect(
+              json.isNumber() && Float.isFinite(json.floatValue()),
+              json.floatValue(),
+              path,
+              "a number of 32 bits");
+      case DOUBLE ->
+          expect(
+              json.isNumber() && Double.isFinite(json.doubleValue()),
+              json.doubleValue(),
+              path,
+              "a number of 64 bits");
       case ENUM ->
           expect(
               json.isTextual() && schema.hasEnumSymbol(json.textValue()),
@@ -152,7 +162,8 @@ final class JsonToAvro {
       try {
         return unit.between(Instant.EPOCH, Instant.parse(json.textValue()));
       } catch (DateTimeException | ArithmeticException e) {
-        throw new EncodingException(path + " is not an ISO 8601 instant", e);
+        // Without the cause: its message quotes the value.
+        throw mismatch(path, "an ISO 8601 instant");
       }
     }
     return expect(
@@ -169,7 +180,8 @@ final class JsonToAvro {
     try {
       return Base64.getDecoder().decode(json.textValue());
     } catch (IllegalArgumentException e) {
-      throw new EncodingException(path + " is not Base64", e);
+      // Without the cause: its message quotes the value.
+      throw mismatch(path, "bytes in Base64");
     }
   }
 

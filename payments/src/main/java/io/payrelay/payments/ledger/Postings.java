@@ -67,7 +67,10 @@ public final class Postings {
     return Posting.of(kind, key, paymentId, provider, amount, debit, credit, eventAt);
   }
 
-  private static String captureKey(String provider, String transactionId) {
+  /**
+   * The key under which the money of one provider transaction is booked, once and for one payment.
+   */
+  public static String captureKey(String provider, String transactionId) {
     return "capture:" + provider + ":" + transactionId;
   }
 }

@@ -35,7 +35,11 @@ public record Fact(
           case SUCCEEDED, DISPUTED, DISPUTE_WON, DISPUTE_LOST, PROVIDER_REFUND -> true;
           case PENDING, FAILED, UNKNOWN, REFUSED, PAYLOAD_DIFFERS, KEY_REFUSED, UNRESOLVED -> false;
         };
-    if (money && (providerTransactionId == null || amount == null || amount.amountMinor() == 0)) {
+    if (money
+        && (providerTransactionId == null
+            || providerTransactionId.isBlank()
+            || amount == null
+            || amount.amountMinor() == 0)) {
       throw new IllegalArgumentException(
           observation + " needs the provider's transaction id and a positive amount");
     }

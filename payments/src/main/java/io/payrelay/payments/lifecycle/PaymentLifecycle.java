@@ -34,7 +34,8 @@ public final class PaymentLifecycle {
    * Decides.
    *
    * @param payment the row as it is locked
-   * @param claimedBy the other payment that already holds the fact's provider transaction, or null
+   * @param claimedBy the other payment that already holds the fact's provider transaction, as its
+   *     own or in suspense, or null
    */
   public static Decision decide(Payment payment, Fact fact, @Nullable String claimedBy) {
     if (!fact.paymentId().equals(payment.paymentId())) {
@@ -65,13 +66,23 @@ public final class PaymentLifecycle {
   }
 
   private static Decision outcome(Payment payment, Fact fact, @Nullable String claimedBy) {
+    if (fact.observation() == Observation.SUCCEEDED && claimedBy != null) {
+      // Its money was booked for the other payment; booking it here too would invent money.
+      return raise(
+          payment,
+          fact,
+          ExceptionKind.TRANSACTION_CLAIMED_TWICE,
+          toUnknown(payment),
+          List.of(),
+          Map.of("claimed_by_payment_id", claimedBy));
+    }
     ExceptionKind mismatch = mismatch(payment, fact);
     if (mismatch != null && !anotherSuccess(payment, fact)) {
       // Whatever it says, it does not speak of what we asked for.
       return raise(payment, fact, mismatch, toUnknown(payment), arrivedUnexplained(payment, fact));
     }
     return switch (fact.observation()) {
-      case SUCCEEDED -> succeeded(payment, fact, claimedBy);
+      case SUCCEEDED -> succeeded(payment, fact);
       case FAILED -> failed(payment, code(fact));
       case PENDING ->
           payment.status() == CREATED ? change(payment, List.of(PENDING)) : nothing(payment);
@@ -100,18 +111,8 @@ public final class PaymentLifecycle {
         && !transactionId(fact).equals(payment.providerTransactionId());
   }
 
-  private static Decision succeeded(Payment payment, Fact fact, @Nullable String claimedBy) {
+  private static Decision succeeded(Payment payment, Fact fact) {
     String transactionId = transactionId(fact);
-    if (claimedBy != null) {
-      // Its money was booked for the other payment; booking it here too would invent money.
-      return raise(
-          payment,
-          fact,
-          ExceptionKind.TRANSACTION_CLAIMED_TWICE,
-          toUnknown(payment),
-          List.of(),
-          Map.of("claimed_by_payment_id", claimedBy));
-    }
     return switch (payment.status()) {
       case SUCCEEDED ->
           transactionId.equals(payment.providerTransactionId())

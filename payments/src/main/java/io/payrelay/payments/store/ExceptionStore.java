@@ -6,8 +6,10 @@ import io.payrelay.payments.lifecycle.ExceptionCase;
 import io.payrelay.payments.money.Money;
 import java.time.OffsetDateTime;
 import java.time.ZoneOffset;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.statement.PreparedBatch;
 import org.jspecify.annotations.Nullable;
@@ -17,10 +19,14 @@ public final class ExceptionStore {
 
   private static final ObjectMapper JSON = new ObjectMapper();
 
-  /** Opens the cases; one whose business key exists already is left as it is. */
-  public void open(Handle tx, List<ExceptionCase> cases) {
+  /**
+   * Opens the cases; one whose business key exists already is left as it is.
+   *
+   * @return the business keys of those that are new
+   */
+  public Set<String> open(Handle tx, List<ExceptionCase> cases) {
     if (cases.isEmpty()) {
-      return;
+      return Set.of();
     }
     PreparedBatch batch =
         tx.prepareBatch(
@@ -49,7 +55,12 @@ public final class ExceptionStore {
           .bind("event_at", OffsetDateTime.ofInstant(one.eventAt(), ZoneOffset.UTC))
           .add();
     }
-    batch.execute();
+    Set<String> opened = new HashSet<>();
+    batch
+        .executePreparedBatch("business_key")
+        .map((row, context) -> row.getString("business_key"))
+        .forEach(opened::add);
+    return opened;
   }
 
   static String json(Map<String, String> evidence) {

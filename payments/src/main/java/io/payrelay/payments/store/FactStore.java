@@ -3,6 +3,7 @@ package io.payrelay.payments.store;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.payrelay.payments.ledger.Posting;
+import io.payrelay.payments.ledger.Postings;
 import io.payrelay.payments.lifecycle.Decision;
 import io.payrelay.payments.lifecycle.Decision.Note;
 import io.payrelay.payments.lifecycle.ExceptionCase;
@@ -17,9 +18,11 @@ import java.time.OffsetDateTime;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.TreeSet;
 import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.statement.PreparedBatch;
@@ -29,7 +32,8 @@ import org.jspecify.annotations.Nullable;
  * Applies facts: locks the payments, decides on what was locked, and writes everything that follows
  * (payment row, payment events, postings, cases, outbox rows) into the caller's transaction. Two
  * payments that race for one provider transaction make one transaction fail with SQLSTATE 23505:
- * done again, it sees the other's claim and raises the case. Stateless, safe for any thread.
+ * done again, it sees the other's claim and raises the case. A fact that says again what is known
+ * leaves no trace, however often it comes. Stateless, safe for any thread.
  */
 public final class FactStore {
 
@@ -54,7 +58,15 @@ public final class FactStore {
 
   private record Change(Fact fact, Payment before, Payment after) {}
 
-  private record NoteRow(Fact fact, Payment payment, Note note) {}
+  /** A note is written with the first of its cases, or, where it has none, once a kind of fact. */
+  private record NoteRow(Fact fact, Payment payment, Decision decision) {
+
+    boolean isNew(Set<String> openedCases) {
+      return decision.exceptions().isEmpty()
+          || decision.exceptions().stream()
+              .anyMatch(one -> openedCases.contains(one.businessKey()));
+    }
+  }
 
   /**
    * Applies the facts in the order given.
@@ -72,7 +84,7 @@ public final class FactStore {
     List<Change> changes = new ArrayList<>();
     List<NoteRow> notes = new ArrayList<>();
     List<Posting> postings = new ArrayList<>();
-    List<ExceptionCase> cases = new ArrayList<>();
+    Map<String, ExceptionCase> cases = new LinkedHashMap<>();
     Map<String, Payment> changed = new HashMap<>();
     Map<String, Long> lockedVersions = new HashMap<>();
     current.forEach((id, payment) -> lockedVersions.put(id, payment.version()));
@@ -91,39 +103,45 @@ public final class FactStore {
         changes.add(new Change(fact, previous, state));
         previous = state;
         changed.put(state.paymentId(), state);
-        if (state.status() == PaymentStatus.SUCCEEDED) {
-          claims.put(claimKey(fact), state.paymentId());
-        }
       }
-      if (decision.note() != Note.NONE) {
-        notes.add(new NoteRow(fact, before, decision.note()));
+      if (fact.observation() == Observation.SUCCEEDED && !decision.postings().isEmpty()) {
+        claims.putIfAbsent(claimKey(fact), before.paymentId());
+      }
+      // A case that an earlier fact of this batch opens has its note already.
+      if (decision.note() != Note.NONE
+          && decision.exceptions().stream()
+              .noneMatch(one -> cases.containsKey(one.businessKey()))) {
+        notes.add(new NoteRow(fact, before, decision));
       }
       postings.addAll(decision.postings());
-      cases.addAll(decision.exceptions());
+      decision.exceptions().forEach(one -> cases.putIfAbsent(one.businessKey(), one));
       current.put(before.paymentId(), decision.result(before));
       applied.add(new Applied(fact, before, decision));
     }
     updatePayments(tx, changed, lockedVersions, now);
-    insertEvents(tx, changes, notes);
     ledger.append(tx, postings);
-    exceptions.open(tx, cases);
+    Set<String> openedCases = exceptions.open(tx, List.copyOf(cases.values()));
+    insertEvents(tx, changes);
+    insertNotes(tx, notes.stream().filter(note -> note.isNew(openedCases)).toList());
     insertStatusEvents(tx, changes, now);
     return applied;
   }
 
   private static String claimKey(Fact fact) {
-    return fact.provider() + "\n" + fact.providerTransactionId();
+    return Postings.captureKey(fact.provider(), String.valueOf(fact.providerTransactionId()));
   }
 
-  /** Which payment holds which of the facts' provider transactions. */
-  private static Map<String, String> claims(Handle tx, List<Fact> facts) {
+  /** Which payment holds which of the facts' provider transactions, as its own or in suspense. */
+  private Map<String, String> claims(Handle tx, List<Fact> facts) {
     TreeSet<String> transactionIds = new TreeSet<>();
+    TreeSet<String> keys = new TreeSet<>();
     for (Fact fact : facts) {
       if (fact.observation() == Observation.SUCCEEDED) {
         transactionIds.add(Objects.requireNonNull(fact.providerTransactionId()));
+        keys.add(claimKey(fact));
       }
     }
-    Map<String, String> claims = new HashMap<>();
+    Map<String, String> claims = ledger.capturedFor(tx, keys);
     if (!transactionIds.isEmpty()) {
       tx.createQuery(
               """
@@ -135,7 +153,8 @@ public final class FactStore {
               "providers", String.class, new TreeSet<>(facts.stream().map(Fact::provider).toList()))
           .map(
               (row, context) ->
-                  Map.entry(row.getString(1) + "\n" + row.getString(2), row.getString(3)))
+                  Map.entry(
+                      Postings.captureKey(row.getString(1), row.getString(2)), row.getString(3)))
           .forEach(entry -> claims.put(entry.getKey(), entry.getValue()));
     }
     return claims;
@@ -173,8 +192,8 @@ public final class FactStore {
     }
   }
 
-  private static void insertEvents(Handle tx, List<Change> changes, List<NoteRow> notes) {
-    if (changes.isEmpty() && notes.isEmpty()) {
+  private static void insertEvents(Handle tx, List<Change> changes) {
+    if (changes.isEmpty()) {
       return;
     }
     PreparedBatch batch =
@@ -193,12 +212,31 @@ public final class FactStore {
           .bind("status", change.after().status().name())
           .add();
     }
+    batch.execute();
+  }
+
+  private static void insertNotes(Handle tx, List<NoteRow> notes) {
+    if (notes.isEmpty()) {
+      return;
+    }
+    // A provider may say the same for ever: what was ignored is remembered once a source. The
+    // payment is locked, so nobody writes the same note beside us.
+    PreparedBatch batch =
+        tx.prepareBatch(
+            """
+            INSERT INTO payrelay.payment_event
+              (payment_id, event_type, previous_status, fact_source, evidence, event_at)
+            SELECT :payment_id, :event_type, :previous_status, :fact_source, :evidence::jsonb, :event_at
+            WHERE NOT :once OR NOT EXISTS (SELECT FROM payrelay.payment_event
+              WHERE payment_id = :payment_id AND event_type = :event_type
+                AND fact_source = :fact_source AND evidence ->> 'observation' = :observation)
+            """);
     for (NoteRow note : notes) {
       bindEvent(batch, note.fact(), note.payment().paymentId())
-          .bind("version", (Long) null)
-          .bind("event_type", eventType(note.note()))
+          .bind("event_type", eventType(note.decision().note()))
           .bind("previous_status", note.payment().status().name())
-          .bind("status", (String) null)
+          .bind("once", note.decision().exceptions().isEmpty())
+          .bind("observation", note.fact().observation().name())
           .add();
     }
     batch.execute();

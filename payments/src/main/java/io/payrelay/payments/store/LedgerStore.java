@@ -3,8 +3,13 @@ package io.payrelay.payments.store;
 import io.payrelay.payments.ledger.Account;
 import io.payrelay.payments.ledger.Entry;
 import io.payrelay.payments.ledger.Posting;
+import io.payrelay.payments.ledger.PostingKind;
+import io.payrelay.platform.errors.Category;
+import io.payrelay.platform.errors.PayrelayException;
+import java.sql.SQLException;
 import java.time.OffsetDateTime;
 import java.time.ZoneOffset;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -16,7 +21,15 @@ import org.jdbi.v3.core.statement.PreparedBatch;
 /** Ledger rows, appended only. Stateless, safe for any thread. */
 public final class LedgerStore {
 
-  /** Books the postings; one whose business key is booked already is not booked again. */
+  private static final String UNIQUE_VIOLATION = "23505";
+
+  /**
+   * Books the postings; one whose business key is booked already is not booked again.
+   *
+   * @throws PayrelayException RETRIABLE, with SQLSTATE 23505 as for a unique key, where another
+   *     payment's transaction booked the same money in this very moment: done again, the claim is
+   *     seen
+   */
   public void append(Handle tx, List<Posting> postings) {
     if (postings.isEmpty()) {
       return;
@@ -25,6 +38,7 @@ public final class LedgerStore {
     postings.forEach(posting -> byKey.putIfAbsent(posting.businessKey(), posting));
     ensureAccounts(tx, postings);
     Map<String, Long> ids = insertPostings(tx, byKey);
+    refuseMoneyOfAnother(tx, byKey, ids);
     PreparedBatch entries =
         tx.prepareBatch(
             """
@@ -76,6 +90,45 @@ public final class LedgerStore {
         .map((row, context) -> Map.entry(row.getString("business_key"), row.getLong("posting_id")))
         .forEach(entry -> ids.put(entry.getKey(), entry.getValue()));
     return ids;
+  }
+
+  /** Which payment each of the captures of those business keys is booked for. */
+  Map<String, String> capturedFor(Handle tx, Collection<String> businessKeys) {
+    Map<String, String> paymentIds = new HashMap<>();
+    if (!businessKeys.isEmpty()) {
+      tx.createQuery(
+              """
+              SELECT business_key, payment_id FROM payrelay.ledger_posting
+              WHERE business_key = ANY (:keys) AND payment_id IS NOT NULL
+              """)
+          .bindArray("keys", String.class, businessKeys)
+          .map((row, context) -> Map.entry(row.getString(1), row.getString(2)))
+          .forEach(entry -> paymentIds.put(entry.getKey(), entry.getValue()));
+    }
+    return paymentIds;
+  }
+
+  private void refuseMoneyOfAnother(
+      Handle tx, Map<String, Posting> byKey, Map<String, Long> inserted) {
+    Map<String, Posting> there = new HashMap<>(byKey);
+    there.keySet().removeAll(inserted.keySet());
+    // What money came in belongs to one payment; where it went to later may be told of several.
+    there
+        .values()
+        .removeIf(
+            posting ->
+                posting.kind() != PostingKind.CAPTURE
+                    && posting.kind() != PostingKind.SUSPENSE_CAPTURE);
+    Map<String, String> owners = capturedFor(tx, there.keySet());
+    there.forEach(
+        (key, posting) -> {
+          if (!posting.paymentId().equals(owners.getOrDefault(key, posting.paymentId()))) {
+            throw new PayrelayException(
+                Category.RETRIABLE,
+                "posting " + key + " was just booked for another payment",
+                new SQLException("booked for another payment", UNIQUE_VIOLATION));
+          }
+        });
   }
 
   private static void ensureAccounts(Handle tx, List<Posting> postings) {

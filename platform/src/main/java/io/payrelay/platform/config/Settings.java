@@ -85,9 +85,10 @@ public final class Settings {
     return shown;
   }
 
-  /** Hides user info and password parameters that somebody put into an address. */
-  private static String masked(String text) {
-    return text.replaceAll("//[^/@\\s]+@", "//[hidden]@")
+  /** A text without the user info and passwords that somebody put into an address. */
+  public static String masked(String text) {
+    // Greedy up to the last @: a password may hold a slash or another @.
+    return text.replaceAll("//\\S*@", "//[hidden]@")
         .replaceAll("(?i)(password=)[^&\\s]*", "$1[hidden]");
   }
 
@@ -118,7 +119,10 @@ public final class Settings {
   private static String unknown(String name, Collection<? extends Setting<?>> known) {
     return known.stream()
         .map(Setting::name)
-        .min(Comparator.comparingInt(candidate -> distance(name, candidate)))
+        .min(
+            Comparator.<String>comparingInt(candidate -> distance(name, candidate))
+                // Forgetting the unit at the end is the commonest mistake.
+                .thenComparingInt(candidate -> candidate.startsWith(name) ? 0 : 1))
         .filter(candidate -> distance(name, candidate) <= SUGGESTION_DISTANCE_MAX)
         .map(candidate -> name + " is not a setting: did you mean " + candidate + "?")
         .orElse(name + " is not a setting: remove it (docs/configuration.md lists all)");

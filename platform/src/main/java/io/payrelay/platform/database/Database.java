@@ -46,9 +46,9 @@ public final class Database implements AutoCloseable {
       return new Database(new HikariDataSource(hikari));
     } catch (RuntimeException e) {
       String state = Failures.sqlState(e);
-      boolean refused = state != null && !state.startsWith("08") && !state.startsWith("57");
       throw new PayrelayException(
-          refused ? Category.FATAL : Category.RETRIABLE,
+          // Without a SQLSTATE nobody answered.
+          state == null ? Category.RETRIABLE : Failures.categoryOf(e),
           "No connection to the database (SQLSTATE "
               + state
               + "): check PAYRELAY_DATABASE_URL, PAYRELAY_DATABASE_USER and"

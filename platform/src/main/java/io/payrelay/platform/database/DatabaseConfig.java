@@ -48,6 +48,12 @@ public record DatabaseConfig(
         settings.read(CONNECT_TIMEOUT));
   }
 
+  /** Without any password, one in the address included. */
+  @Override
+  public String toString() {
+    return "DatabaseConfig[" + Settings.masked(url) + " " + user + "]";
+  }
+
   private static String checkUrl(String text) {
     if (!text.startsWith("jdbc:postgresql://")) {
       throw new IllegalArgumentException("not a PostgreSQL address");

@@ -4,8 +4,11 @@ import java.io.IOException;
 import java.sql.SQLException;
 import java.sql.SQLTransientException;
 import java.util.concurrent.TimeoutException;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.errors.AuthenticationException;
 import org.apache.kafka.common.errors.AuthorizationException;
+import org.apache.kafka.common.errors.UnsupportedVersionException;
 import org.jspecify.annotations.Nullable;
 
 /** Puts any failure into its {@link Category}: the only place that decides. Stateless. */
@@ -41,16 +44,24 @@ public final class Failures {
   }
 
   private static @Nullable Category own(Throwable failure) {
+    if (failure.getClass() == KafkaException.class
+        && failure.getCause() instanceof KafkaException) {
+      // Clients wrap what refused them ("Failed to construct ..."): the cause says more.
+      return own(failure.getCause());
+    }
     if (failure instanceof PayrelayException ours) {
       return ours.category();
     }
     if (failure instanceof SQLException sql) {
       return ofSqlState(sql);
     }
-    if (failure instanceof AuthenticationException || failure instanceof AuthorizationException) {
+    if (failure instanceof AuthenticationException
+        || failure instanceof AuthorizationException
+        || failure instanceof ConfigException
+        || failure instanceof UnsupportedVersionException) {
       return Category.FATAL;
     }
-    if (failure instanceof org.apache.kafka.common.KafkaException
+    if (failure instanceof KafkaException
         || failure instanceof IOException
         || failure instanceof TimeoutException) {
       return Category.RETRIABLE;
@@ -63,15 +74,20 @@ public final class Failures {
     if (state == null) {
       return failure instanceof SQLTransientException ? Category.RETRIABLE : Category.FATAL;
     }
-    // 08 connection, 40 serialization and deadlock, 53 resources, 55P03 lock not available, 57
-    // operator
-    // intervention (restart, cancel), 58 system: the server or the moment, not the statement.
+    // 08 connection, 25006 read-only and 25P03 idle too long (both after a failover or a restart),
+    // 40 serialization and deadlock, 53 resources, 55006 object in use (a slot another backend
+    // still
+    // holds), 55P03 lock not available, 57 operator intervention (restart, cancel), 58 system: the
+    // server or the moment, not the statement.
     boolean heals =
         state.startsWith("08")
             || state.startsWith("40")
             || state.startsWith("53")
             || state.startsWith("57")
             || state.startsWith("58")
+            || state.equals("25006")
+            || state.equals("25P03")
+            || state.equals("55006")
             || state.equals("55P03")
             // A unique key written by somebody else in the same moment: look again, then decide.
             || state.equals("23505");

@@ -64,6 +64,12 @@ public record KafkaConfig(String bootstrapServers, Map<String, String> extra) {
     return properties;
   }
 
+  /** Without the operator's own properties: passwords are among them. */
+  @Override
+  public String toString() {
+    return "KafkaConfig[" + bootstrapServers + "]";
+  }
+
   private static Map<String, String> readFile(Path file) {
     Map<String, String> extra = new HashMap<>();
     if (file.toString().isEmpty()) {
@@ -72,7 +78,7 @@ public record KafkaConfig(String bootstrapServers, Map<String, String> extra) {
     Properties properties = new Properties();
     try (Reader reader = Files.newBufferedReader(file)) {
       properties.load(reader);
-    } catch (IOException e) {
+    } catch (IOException | IllegalArgumentException e) {
       throw new PayrelayException(
           Category.FATAL,
           "PAYRELAY_KAFKA_PROPERTIES_FILE names " + file + ", which cannot be read",

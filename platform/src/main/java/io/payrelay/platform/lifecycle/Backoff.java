@@ -12,9 +12,10 @@ public record Backoff(Duration first, Duration max, RandomGenerator random) {
    * The delay before try number {@code failures + 1}: between 0 and min(max, first * 2^failures).
    */
   public Duration delay(int failures) {
-    long ceilingMs =
-        Math.min(
-            max.toMillis(), first.toMillis() << Math.min(Math.max(failures, 0), DOUBLINGS_MAX));
-    return Duration.ofMillis(random.nextLong(Math.max(ceilingMs, 1) + 1));
+    int doublings = Math.min(Math.max(failures, 0), DOUBLINGS_MAX);
+    long maxMs = max.toMillis();
+    // Compared before the shift, which could overflow.
+    long ceilingMs = first.toMillis() > maxMs >> doublings ? maxMs : first.toMillis() << doublings;
+    return Duration.ofMillis(random.nextLong(ceilingMs + 1));
   }
 }

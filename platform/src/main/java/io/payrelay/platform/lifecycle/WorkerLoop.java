@@ -75,11 +75,13 @@ public final class WorkerLoop implements AutoCloseable {
       lock.unlock();
     }
     try {
-      thread.join(stopLimit.toMillis());
+      // To join for 0 ms would be to join for ever.
+      long limitMs = Math.max(stopLimit.toMillis(), 1);
+      thread.join(limitMs);
       if (thread.isAlive()) {
         log.warn("loop={} does not stop within {}: interrupting it", name, stopLimit);
         thread.interrupt();
-        thread.join(stopLimit.toMillis());
+        thread.join(limitMs);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -90,6 +92,7 @@ public final class WorkerLoop implements AutoCloseable {
     int failures = 0;
     while (!isStopping()) {
       Duration pause;
+      boolean wakeable = true;
       try {
         int done = worker.runOnce();
         if (failures > 0) {
@@ -99,6 +102,7 @@ public final class WorkerLoop implements AutoCloseable {
         pause = done > 0 ? Duration.ZERO : idle;
       } catch (RuntimeException e) {
         if (isStopping()) {
+          log.info("loop={} was stopped within a step", name, e);
           break;
         }
         if (Failures.categoryOf(e) == Category.FATAL) {
@@ -107,6 +111,8 @@ public final class WorkerLoop implements AutoCloseable {
           return;
         }
         pause = backoff.delay(failures);
+        // New work does not heal what failed: each wake-up would be another try without a pause.
+        wakeable = false;
         // Said once with its cause; while it lasts, the repeats are not worth a line each.
         if (failures++ == 0) {
           log.warn("loop={} failed and tries again", name, e);
@@ -117,7 +123,7 @@ public final class WorkerLoop implements AutoCloseable {
         ended.completeExceptionally(e);
         throw e;
       }
-      if (!pause(pause)) {
+      if (!pause(pause, wakeable)) {
         break;
       }
     }
@@ -134,11 +140,11 @@ public final class WorkerLoop implements AutoCloseable {
   }
 
   /** Returns false where the wait was interrupted. */
-  private boolean pause(Duration duration) {
+  private boolean pause(Duration duration, boolean wakeable) {
     lock.lock();
     try {
       long leftNs = duration.toNanos();
-      while (leftNs > 0 && !woken && !stopping) {
+      while (leftNs > 0 && !(wakeable && woken) && !stopping) {
         leftNs = changed.awaitNanos(leftNs);
       }
       woken = false;
