@@ -37,8 +37,9 @@ final class KafkaSettings {
           Map.entry("share.coordinator.state.topic.min.isr", "1"),
           Map.entry("share.coordinator.state.topic.num.partitions", "1"),
           Map.entry("group.initial.rebalance.delay.ms", "0"),
-          // A controlled shutdown is granted in the answer to a heartbeat.
-          Map.entry("broker.heartbeat.interval.ms", "200"),
+          // After kill -9 the controller refuses the broker until its old session has ended.
+          Map.entry("broker.session.timeout.ms", "3000"),
+          Map.entry("broker.heartbeat.interval.ms", "1000"),
           Map.entry("server.max.startup.time.ms", "60000"));
 
   private KafkaSettings() {}

@@ -148,7 +148,7 @@ public final class LocalPostgres implements AutoCloseable {
     Ports.requireFree("PostgreSQL", wantedPort);
     long startedAt = System.nanoTime();
     try {
-      cluster.prepare(settings, directory.temporary());
+      cluster.prepare(settings);
       process = PostgresProcess.start(cluster, wantedPort, deleteIfOrphaned, START_TIMEOUT);
     } catch (IOException e) {
       throw new LocalStackException(

@@ -1,13 +1,18 @@
 package io.payrelay.localstack;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** PostgreSQL and Kafka of this process, started together. Thread-safe. */
 public final class LocalStack implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(LocalStack.class);
+
   private final DataDirectory directory;
   private final LocalPostgres postgres;
   private final LocalKafka kafka;
@@ -15,6 +20,7 @@ public final class LocalStack implements AutoCloseable {
   private boolean closed;
 
   private LocalStack(Builder builder) {
+    long startedAt = System.nanoTime();
     directory = DataDirectory.open(builder.dataDir);
     CompletableFuture<LocalPostgres> startingPostgres =
         inBackground(() -> startPostgres(builder, directory));
@@ -30,6 +36,8 @@ public final class LocalStack implements AutoCloseable {
       directory.close();
       throw e.getCause() instanceof LocalStackException cause ? cause : e;
     }
+    long tookMs = Duration.ofNanos(System.nanoTime() - startedAt).toMillis();
+    LOG.info("local_stack_started took_ms={} dir={}", tookMs, directory.path());
     exitHook = builder.closeOnExit ? ExitHook.register("local-stack-exit", this::close) : null;
   }
 

@@ -3,8 +3,6 @@ package io.payrelay.localstack;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
-import java.nio.file.DirectoryNotEmptyException;
-import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -35,6 +33,18 @@ final class PostgresBinaries {
 
   /** The folder that holds bin, lib and share. */
   static Path home(ServerUser user) {
+    try {
+      return home(cache(user));
+    } catch (IOException e) {
+      throw new LocalStackException(
+          "PostgreSQL cannot be unpacked: "
+              + e.getMessage()
+              + ". Set -Dpayrelay.cache.dir to a directory that can be written.",
+          e);
+    }
+  }
+
+  static Path home(Path cache) throws IOException {
     String name =
         archiveName()
             .orElseThrow(() -> new LocalStackException(noBinaries("no PostgreSQL is packed for")));
@@ -43,17 +53,11 @@ final class PostgresBinaries {
         throw new LocalStackException(noBinaries("the class path holds no " + name + " for"));
       }
       byte[] archive = resource.readAllBytes();
-      Path home = cache(user).resolve("postgres-" + digest(archive));
+      Path home = cache.resolve("postgres-" + digest(archive));
       if (!Files.isDirectory(home)) {
         unpack(archive, home);
       }
       return home;
-    } catch (IOException e) {
-      throw new LocalStackException(
-          "PostgreSQL cannot be unpacked: "
-              + e.getMessage()
-              + ". Set -Dpayrelay.cache.dir to a directory that can be written.",
-          e);
     }
   }
 
@@ -127,12 +131,12 @@ final class PostgresBinaries {
         }
       }
       Files.move(partial, home, StandardCopyOption.ATOMIC_MOVE);
-    } catch (DirectoryNotEmptyException | FileAlreadyExistsException e) {
-      // Another JVM was faster; its copy is the same.
-      DataDirectory.deleteTree(partial);
     } catch (IOException e) {
       DataDirectory.deleteTree(partial);
-      throw e;
+      // Another JVM may have been faster; its copy is the same.
+      if (!Files.isDirectory(home)) {
+        throw e;
+      }
     }
   }
 

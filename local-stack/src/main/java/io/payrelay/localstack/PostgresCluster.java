@@ -6,21 +6,19 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 
 /** The files of one PostgreSQL cluster: made by initdb, configured, cleared of a dead server. */
 final class PostgresCluster {
   static final String SUPERUSER = "payrelay";
 
   private static final String MAJOR_VERSION = "17";
-  private static final long ORPHAN_STOP_TIMEOUT_S = 30;
+  private static final Duration ORPHAN_STOP_TIMEOUT = Duration.ofSeconds(30);
   private static final Map<String, String> SETTINGS =
       Map.ofEntries(
           Map.entry("listen_addresses", "127.0.0.1"),
@@ -80,13 +78,13 @@ final class PostgresCluster {
   /**
    * Makes the files ready for a start; settings of the caller come before the ones of the stack.
    */
-  void prepare(Map<String, String> settings, boolean temporary) throws IOException {
+  void prepare(Map<String, String> settings) throws IOException {
     if (Files.isDirectory(data())) {
       requireVersion();
       clearDeadServer();
       user.own(root);
     } else {
-      initialize(temporary);
+      initialize();
     }
     Map<String, String> all = new TreeMap<>(SETTINGS);
     all.putAll(settings);
@@ -147,19 +145,13 @@ final class PostgresCluster {
   }
 
   private void awaitExit(ProcessHandle server) {
-    try {
-      server.onExit().get(ORPHAN_STOP_TIMEOUT_S, TimeUnit.SECONDS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new LocalStackException("Interrupted while waiting for an old server.", e);
-    } catch (ExecutionException | TimeoutException e) {
+    if (!Processes.awaitGone(server, ORPHAN_STOP_TIMEOUT)) {
       throw new LocalStackException(
           "A PostgreSQL server, process "
               + server.pid()
               + ", still runs on "
               + data()
-              + ". Stop it, or choose another data directory.",
-          e);
+              + ". Stop it, or choose another data directory.");
     }
   }
 
@@ -177,25 +169,24 @@ final class PostgresCluster {
     }
   }
 
-  private void initialize(boolean temporary) throws IOException {
+  private void initialize() throws IOException {
     Path unfinished = root.resolve("data.unfinished");
     DataDirectory.deleteTree(unfinished);
     user.own(root);
     List<String> command =
-        new ArrayList<>(
-            List.of(
-                home.resolve("bin/initdb").toString(),
-                "--pgdata=" + unfinished,
-                "--username=" + SUPERUSER,
-                "--auth=trust",
-                "--encoding=UTF8",
-                "--locale=C",
-                "--locale-provider=builtin",
-                "--builtin-locale=C.UTF-8",
-                "--no-instructions"));
-    if (temporary) {
-      command.add("--no-sync");
-    }
+        List.of(
+            home.resolve("bin/initdb").toString(),
+            "--pgdata=" + unfinished,
+            "--username=" + SUPERUSER,
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--locale-provider=builtin",
+            "--builtin-locale=C.UTF-8",
+            "--no-instructions",
+            // Only a crash of the machine within seconds could tell, and only an empty cluster
+            // could be lost; it costs up to several seconds beside other work.
+            "--no-sync");
     Process initdb =
         new ProcessBuilder(user.command(command))
             .redirectErrorStream(true)

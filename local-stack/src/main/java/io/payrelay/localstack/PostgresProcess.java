@@ -13,9 +13,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /** One run of a PostgreSQL server under its guard. Used by one thread at a time. */
@@ -24,7 +22,7 @@ final class PostgresProcess {
   private static final int READY_POLL_MS = 10;
   private static final int LOG_TAIL_BYTES = 4096;
   // More than the 15 seconds after which the guard turns to the immediate stop.
-  private static final int STOP_TIMEOUT_S = 30;
+  private static final Duration STOP_TIMEOUT = Duration.ofSeconds(30);
 
   private final PostgresCluster cluster;
   private final Process guard;
@@ -79,7 +77,7 @@ final class PostgresProcess {
     } catch (IOException alreadyEnded) {
       // The guard ends with its server; waiting below tells.
     }
-    if (!await(guard.toHandle(), STOP_TIMEOUT_S)) {
+    if (!Processes.awaitGone(guard.toHandle(), STOP_TIMEOUT)) {
       kill();
     }
   }
@@ -96,12 +94,12 @@ final class PostgresProcess {
     // The server first, or it would see its children die and recover.
     victims.forEach(ProcessHandle::destroyForcibly);
     // The guard leaves by itself as soon as its server is gone.
-    if (!await(guard.toHandle(), STOP_TIMEOUT_S)) {
+    if (!Processes.awaitGone(guard.toHandle(), STOP_TIMEOUT)) {
       guard.descendants().forEach(ProcessHandle::destroyForcibly);
       guard.destroyForcibly();
     }
     for (ProcessHandle victim : victims) {
-      if (!await(victim, STOP_TIMEOUT_S)) {
+      if (!Processes.awaitGone(victim, STOP_TIMEOUT)) {
         throw new LocalStackException("Process " + victim.pid() + " survived kill -9.");
       }
     }
@@ -167,28 +165,6 @@ final class PostgresProcess {
         InputStream in = java.nio.channels.Channels.newInputStream(channel)) {
       channel.position(Math.max(logStart, channel.size() - LOG_TAIL_BYTES));
       return new String(in.readAllBytes(), UTF_8);
-    }
-  }
-
-  private static boolean await(ProcessHandle process, int timeoutS) {
-    boolean interrupted = false;
-    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(timeoutS);
-    try {
-      while (true) {
-        try {
-          process.onExit().get(deadline - System.nanoTime(), TimeUnit.NANOSECONDS);
-          return true;
-        } catch (InterruptedException e) {
-          // A server must not be left behind because its owner is in a hurry.
-          interrupted = true;
-        } catch (ExecutionException | TimeoutException e) {
-          return !process.isAlive();
-        }
-      }
-    } finally {
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
     }
   }
 

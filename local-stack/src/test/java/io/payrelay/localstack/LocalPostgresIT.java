@@ -26,7 +26,7 @@ class LocalPostgresIT {
     "max_replication_slots, 30",
     "max_connections, 200",
     "listen_addresses, 127.0.0.1",
-    "TimeZone, UTC",
+    "log_timezone, UTC",
     "server_encoding, UTF8"
   })
   void isDurableAndDecodesLogically(String setting, String value) throws Exception {

@@ -5,7 +5,6 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -72,17 +71,11 @@ final class RunningStack implements AutoCloseable {
   }
 
   boolean nothingLeft() {
-    return children.stream().noneMatch(RunningStack::runs);
+    return children.stream().noneMatch(Processes::runs);
   }
 
   @Override
   public void close() {
     kill();
-  }
-
-  /** Where nobody reaps orphans a dead process stays listed, without a program. */
-  private static boolean runs(ProcessHandle process) {
-    return process.isAlive()
-        && (process.info().command().isPresent() || !Files.isDirectory(Path.of("/proc/self")));
   }
 }
