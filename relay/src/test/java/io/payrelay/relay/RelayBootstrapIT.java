@@ -197,7 +197,9 @@ class RelayBootstrapIT {
         RelayProducer.make(fixture.kafka(), fixture.config, 1_000_000)) {
       producer.initTransactions();
       producer.beginTransaction();
-      var unused = producer.send(new PositionStore(fixture.kafka(), fixture.config.slotName()).record(position));
+      var unused =
+          producer.send(
+              new PositionStore(fixture.kafka(), fixture.config.slotName()).record(position));
       producer.commitTransaction();
     }
   }
