@@ -29,6 +29,8 @@ final class EngineSettings {
     properties.setProperty("name", PREFIX + "-" + config.slotName());
     properties.setProperty("connector.class", "io.debezium.connector.postgresql.PostgresConnector");
     properties.setProperty("topic.prefix", PREFIX);
+    // Debezium waits a minute where another engine of this JVM has the same JMX names.
+    properties.setProperty("custom.metric.tags", "session=" + seedId);
     connection(properties, database);
     source(properties, config);
     // Debezium must never restart inside the engine: it would send the open transaction again,

@@ -10,7 +10,6 @@ import io.payrelay.platform.kafka.KafkaConfig;
 import io.payrelay.schemas.Topic;
 import java.io.IOException;
 import java.time.Duration;
-import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import org.apache.kafka.clients.admin.Admin;
@@ -136,10 +135,5 @@ final class PositionStore {
           "The relay's position record cannot be read: was it written by another program?",
           e);
     }
-  }
-
-  /** The topics a relay of this slot writes to, besides those of the events. */
-  Collection<String> topics() {
-    return List.of(partition.topic(), Topic.DEAD_LETTER);
   }
 }

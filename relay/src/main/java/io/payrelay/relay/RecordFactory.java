@@ -65,6 +65,9 @@ final class RecordFactory {
       value = codec.encode(row.eventType(), row.payload());
     } catch (EncodingException e) {
       return deadLetter(row, topic, reason(e), nowMs);
+    } catch (RuntimeException e) {
+      // One row must never stop the stream, not even by a fault of the codec.
+      return deadLetter(row, topic, "codec failed: " + e.getClass().getSimpleName(), nowMs);
     }
     byte[] key = row.aggregateId().getBytes(UTF_8);
     RecordHeaders headers = cloudEvent(row);

@@ -61,7 +61,6 @@ public final class Relay implements AutoCloseable {
     this(config, database, kafka, catalogue, registry, clock, random, RelayFaults.NONE);
   }
 
-  @SuppressWarnings("TooManyParameters")
   Relay(
       RelayConfig config,
       DatabaseConfig database,
@@ -152,6 +151,10 @@ public final class Relay implements AutoCloseable {
   private void recoverOrThrow(RuntimeException failure) {
     if (isFatal(failure)) {
       throw failure;
+    }
+    if (closeAsked.isDone()) {
+      log.debug("slot={} relay was closed while it failed", parts.config().slotName(), failure);
+      return;
     }
     state = RelayState.RECOVERING;
     parts.metrics().recovered();
@@ -293,7 +296,9 @@ public final class Relay implements AutoCloseable {
    */
   private static boolean isFatal(Throwable failure) {
     for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
-      if (cause instanceof AuthenticationException || cause instanceof AuthorizationException) {
+      if (cause instanceof Error
+          || cause instanceof AuthenticationException
+          || cause instanceof AuthorizationException) {
         return true;
       }
       if (cause instanceof PayrelayException ours && ours.category() == Category.FATAL) {

@@ -9,6 +9,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.Config;
 import org.apache.kafka.clients.admin.ConfigEntry;
@@ -28,6 +30,7 @@ final class Topics {
   static final int RECORD_BYTES_MAX_DEFAULT = 1_048_588;
 
   private static final int TRIES = 40;
+  private static final long PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(100);
 
   private Topics() {}
 
@@ -125,6 +128,7 @@ final class Topics {
         if (tries == TRIES) {
           throw e;
         }
+        LockSupport.parkNanos(PAUSE_NS);
       }
     }
   }

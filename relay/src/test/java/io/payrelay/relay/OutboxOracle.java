@@ -55,10 +55,14 @@ final class OutboxOracle implements AutoCloseable {
     this.consumer =
         new KafkaConsumer<>(
             Map.of(
-                "bootstrap.servers", bootstrapServers,
-                "isolation.level", "read_committed",
-                "allow.auto.create.topics", false,
-                "enable.auto.commit", false),
+                "bootstrap.servers",
+                bootstrapServers,
+                "isolation.level",
+                "read_committed",
+                "allow.auto.create.topics",
+                false,
+                "enable.auto.commit",
+                false),
             new ByteArrayDeserializer(),
             new ByteArrayDeserializer());
     List<TopicPartition> partitions = new ArrayList<>();

@@ -48,7 +48,9 @@ class RecordFactoryTest {
   void rowThatCannotBeEncodedBecomesADeadLetterWithItsOriginal() {
     for (String[] poison :
         new String[][] {
-          {"NobodyKnows", "{}"}, {"ChargeRequested", "{\"payment_id\":1}"}, {"ChargeRequested", "null"}
+          {"NobodyKnows", "{}"},
+          {"ChargeRequested", "{\"payment_id\":1}"},
+          {"ChargeRequested", "null"}
         }) {
       RecordFactory.Outgoing outgoing = factory.of(row("1", poison[0], poison[1]), 42);
 

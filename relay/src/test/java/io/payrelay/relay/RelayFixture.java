@@ -41,7 +41,8 @@ final class RelayFixture implements AutoCloseable {
   private final List<Relay> relays = new ArrayList<>();
   private final AtomicLong sequence = new AtomicLong();
 
-  RelayFixture(String jdbcUrl, String owner, String bootstrapServers, Map<String, String> settings) {
+  RelayFixture(
+      String jdbcUrl, String owner, String bootstrapServers, Map<String, String> settings) {
     this.jdbcUrl = jdbcUrl;
     this.owner = owner;
     this.bootstrapServers = bootstrapServers;
@@ -54,8 +55,7 @@ final class RelayFixture implements AutoCloseable {
     environment.put("PAYRELAY_RELAY_BACKOFF_MAX_MS", "500");
     environment.putAll(settings);
     this.config =
-        RelayConfig.from(
-            Settings.check(environment, RelayConfig.SETTINGS, RelayConfig.SETTINGS));
+        RelayConfig.from(Settings.check(environment, RelayConfig.SETTINGS, RelayConfig.SETTINGS));
   }
 
   /** On the JVM's shared servers. */
@@ -101,8 +101,7 @@ final class RelayFixture implements AutoCloseable {
     Relay relay =
         new Relay(
             config,
-            new DatabaseConfig(
-                jdbcUrl, relayUser, new Secret("any"), 2, Duration.ofSeconds(5)),
+            new DatabaseConfig(jdbcUrl, relayUser, new Secret("any"), 2, Duration.ofSeconds(5)),
             kafka(),
             EventCatalogue.builtIn(),
             meters,

@@ -106,9 +106,25 @@ class RelayStreamIT {
           .atMost(Duration.ofSeconds(15))
           .untilAsserted(
               () ->
-                  assertThat(
-                          fixture.meters.get("payrelay.relay.slot.lag").gauge().value())
+                  assertThat(fixture.meters.get("payrelay.relay.slot.lag").gauge().value())
                       .isBetween(0.0, 500_000.0));
+    }
+  }
+
+  @Test
+  void activeRelayMakesOutboxPartitionsAhead() throws Exception {
+    try (RelayFixture fixture = RelayFixture.shared().prepared()) {
+      String newest =
+          fixture.query(
+              "SELECT max(inhrelid::regclass::text) FROM pg_inherits WHERE inhparent = 'payrelay.outbox'::regclass AND inhrelid::regclass::text LIKE '%_2%'");
+      fixture.execute("DROP TABLE " + newest);
+
+      fixture.startActive();
+
+      await()
+          .atMost(Duration.ofSeconds(10))
+          .until(() -> fixture.query("SELECT to_regclass('%s')".formatted(newest)) != null);
+      assertThat(fixture.meters.get("payrelay.relay.upkeep.failures").counter().count()).isZero();
     }
   }
 

@@ -1,0 +1,53 @@
+package io.payrelay.relay;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.payrelay.localstack.LocalKafka;
+import io.payrelay.localstack.LocalPostgres;
+import java.time.Duration;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Servers of its own: they are stopped and killed. */
+@Timeout(150)
+class RelayOutageIT {
+
+  private static final Duration LIMIT = Duration.ofSeconds(60);
+
+  @Test
+  void kafkaAndPostgresThatGoAwayCostNothing() throws Exception {
+    try (LocalPostgres postgres = LocalPostgres.builder().start();
+        LocalKafka kafka = LocalKafka.builder().start();
+        RelayFixture fixture =
+            new RelayFixture(
+                    postgres.jdbcUrl(),
+                    postgres.user(),
+                    kafka.bootstrapServers(),
+                    Map.of("PAYRELAY_RELAY_TRANSACTION_TIMEOUT_MS", "5000"))
+                .prepared();
+        OutboxOracle oracle = fixture.oracle()) {
+      Relay relay = fixture.startActive();
+      fixture.insertCommitted(20, 3);
+
+      kafka.stop();
+      fixture.insertCommitted(20, 3);
+      await().atMost(LIMIT).until(() -> relay.state() == RelayState.RECOVERING);
+      kafka.start();
+      fixture.insertCommitted(1, 60_000);
+      await()
+          .atMost(LIMIT)
+          .pollInterval(Duration.ofMillis(5))
+          .until(() -> fixture.meters.get("payrelay.relay.rows").counter().count() >= 20_000);
+      postgres.kill();
+      postgres.start();
+      fixture.insertCommitted(20, 3);
+
+      OutboxOracle.Verdict verdict = oracle.await(LIMIT);
+      assertThat(verdict.rows()).isEqualTo(60_180);
+      assertThat(verdict.clean()).as("%s", verdict).isTrue();
+      assertThat(relay.ended()).isNotDone();
+    }
+  }
+}
