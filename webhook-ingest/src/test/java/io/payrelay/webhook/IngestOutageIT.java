@@ -8,6 +8,10 @@ import static org.awaitility.Awaitility.await;
 import io.payrelay.localstack.LocalPostgres;
 import java.time.Duration;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
@@ -125,6 +129,55 @@ class IngestOutageIT {
       assertThat(fixture.ingest.reprocess("simulator", id)).contains(Disposition.APPLIED);
       assertThat(fixture.ingest.reprocess("simulator", id)).contains(Disposition.APPLIED);
       assertThat(fixture.status(payment)).isEqualTo("SUCCEEDED");
+    }
+  }
+
+  @Test
+  void turnsTheCrowdAwayAtOnceAndFinishesWhatRunsBeforeItStops() throws Exception {
+    CountDownLatch inside = new CountDownLatch(2);
+    CountDownLatch goOn = new CountDownLatch(1);
+    IngestFaults faults =
+        new IngestFaults() {
+          @Override
+          public void beforeCommit() {
+            inside.countDown();
+            awaitQuietly(goOn);
+          }
+        };
+    ExecutorService pool = Executors.newFixedThreadPool(3);
+    IngestFixture fixture =
+        IngestFixture.start(Map.of("PAYRELAY_INGEST_CONCURRENT_REQUESTS_MAX", "2"), faults);
+    try {
+      String one = fixture.payment();
+      String other = fixture.payment();
+      Future<Integer> first =
+          pool.submit(() -> fixture.send(newEventId(), event("charge.pending", one)));
+      Future<Integer> second =
+          pool.submit(() -> fixture.send(newEventId(), event("charge.pending", other)));
+      inside.await();
+
+      long startedNs = System.nanoTime();
+      assertThat(fixture.send(newEventId(), event("charge.pending", one))).isEqualTo(503);
+      assertThat(Duration.ofNanos(System.nanoTime() - startedNs)).isLessThan(Duration.ofSeconds(2));
+
+      Future<?> stopped = pool.submit(fixture.ingest::close);
+      goOn.countDown();
+      assertThat(first.get()).isEqualTo(204);
+      assertThat(second.get()).isEqualTo(204);
+      stopped.get();
+      assertThat(fixture.status(one)).isEqualTo("PENDING");
+    } finally {
+      goOn.countDown();
+      pool.shutdownNow();
+      fixture.close();
+    }
+  }
+
+  private static void awaitQuietly(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 }
