@@ -240,9 +240,9 @@ public final class WebhookIngest implements AutoCloseable {
 
   private String databaseHealth() {
     try {
-      return database.jdbi().withHandle(handle -> handle.execute("SELECT 1")) >= 0
-          ? "ok"
-          : "no answer";
+      return database
+          .jdbi()
+          .withHandle(handle -> handle.createQuery("SELECT 'ok'").mapTo(String.class).one());
     } catch (RuntimeException e) {
       return "away: " + Ingest.reason(e);
     }

@@ -1,0 +1,267 @@
+package io.payrelay.webhook;
+
+import static io.payrelay.webhook.IngestFixture.event;
+import static io.payrelay.webhook.IngestFixture.newEventId;
+import static io.payrelay.webhook.IngestFixture.signed;
+import static java.nio.charset.StandardCharsets.US_ASCII;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+@Timeout(60)
+class WebhookEndpointIT {
+
+  private static final String POST =
+      "POST /webhooks/simulator HTTP/1.1\r\nHost: localhost\r\nwebhook-id: e\r\n";
+
+  private static IngestFixture fixture;
+
+  @BeforeAll
+  static void start() {
+    fixture =
+        IngestFixture.start(
+            Map.of(
+                "PAYRELAY_INGEST_CONCURRENT_REQUESTS_MAX", "4",
+                "PAYRELAY_INGEST_READ_TIMEOUT_MS", "3000"),
+            IngestFaults.NONE);
+  }
+
+  @AfterAll
+  static void stop() {
+    fixture.close();
+  }
+
+  @Test
+  void refusesATamperedBody() {
+    String payment = fixture.payment();
+    String id = newEventId();
+    String body = event("charge.succeeded", payment);
+    Map<String, String> headers = signed(IngestFixture.SECRET, id, 0, body);
+
+    assertThat(fixture.send(headers, body.replace("1999", "1998"))).isEqualTo(401);
+
+    assertThat(fixture.disposition(id)).isEqualTo("none");
+    assertThat(fixture.status(payment)).isEqualTo("CREATED");
+  }
+
+  @ParameterizedTest
+  @CsvSource({"-310, 401", "310, 401", "-290, 204", "290, 204"})
+  void acceptsTimestampsInsideTheWindowOnly(long offsetSeconds, int status) {
+    String body = event("charge.pending", fixture.payment());
+
+    assertThat(fixture.send(signed(IngestFixture.SECRET, newEventId(), offsetSeconds, body), body))
+        .isEqualTo(status);
+  }
+
+  @Test
+  void acceptsTheOldSecretBesideTheNewOneAndNoOther() {
+    String body = event("charge.pending", fixture.payment());
+    String other = "whsec_" + "c3RyYW5nZXI".repeat(4) + "AAAA";
+
+    assertThat(fixture.send(signed(IngestFixture.OLD_SECRET, newEventId(), 0, body), body))
+        .isEqualTo(204);
+    assertThat(fixture.send(signed(IngestFixture.SECRET, newEventId(), 0, body), body))
+        .isEqualTo(204);
+    assertThat(fixture.send(signed(other, newEventId(), 0, body), body)).isEqualTo(401);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "webhook-timestamp, soon",
+    "webhook-timestamp, 99999999999999999999999",
+    "webhook-signature, ' '",
+    "webhook-id, 'a b'"
+  })
+  void callsMalformedHeadersABadRequest(String header, String value) {
+    String body = event("charge.pending", fixture.payment());
+    Map<String, String> headers = signed(IngestFixture.SECRET, newEventId(), 0, body);
+    headers.put(header, value);
+
+    assertThat(fixture.send(headers, body)).isEqualTo(400);
+  }
+
+  @Test
+  void answersWrongPathsAndMethodsWithoutSayingMore() {
+    HttpRequest.Builder post =
+        HttpRequest.newBuilder(fixture.uri("/webhooks/stranger"))
+            .POST(HttpRequest.BodyPublishers.ofString("{}"));
+    HttpRequest.Builder get = HttpRequest.newBuilder(fixture.uri("/webhooks/simulator")).GET();
+    HttpRequest.Builder root = HttpRequest.newBuilder(fixture.uri("/")).GET();
+
+    HttpResponse<String> unknown = fixture.exchange(post.build());
+    assertThat(unknown.statusCode()).isEqualTo(404);
+    assertThat(unknown.headers().map()).doesNotContainKeys("server", "x-powered-by");
+    assertThat(fixture.exchange(get.build()).statusCode()).isEqualTo(405);
+    assertThat(fixture.exchange(root.build()).statusCode()).isEqualTo(404);
+  }
+
+  @Test
+  void refusesToInflate() {
+    String body = event("charge.pending", fixture.payment());
+    Map<String, String> headers = signed(IngestFixture.SECRET, newEventId(), 0, body);
+    headers.put("content-encoding", "gzip");
+
+    assertThat(fixture.send(headers, body)).isEqualTo(415);
+  }
+
+  @Test
+  void refusesAnOversizedBodyByItsLength() throws Exception {
+    try (Socket socket = connect()) {
+      write(socket, POST + "Content-Length: 100000000\r\n\r\n");
+
+      assertThat(statusLine(socket)).contains("413");
+    }
+  }
+
+  @Test
+  void refusesAnOversizedChunkedBodyWhileItCounts() throws Exception {
+    try (Socket socket = connect()) {
+      write(socket, POST + "Transfer-Encoding: chunked\r\n\r\n");
+      String chunk = "8000\r\n" + "x".repeat(0x8000) + "\r\n";
+      // One byte over the cap and no end: it is answered without waiting for one.
+      for (int i = 0; i < 8; i++) {
+        write(socket, chunk);
+      }
+      write(socket, "1\r\nx\r\n");
+
+      assertThat(statusLine(socket)).contains("413");
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "'GARBAGE\r\n\r\n', 400",
+    "'POST /webhooks/simulator HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n', 400",
+    "'POST /webhooks/%ff%00 HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n', 40"
+  })
+  void answersBrokenRequestsWithoutAServerError(String request, String status) throws Exception {
+    try (Socket socket = connect()) {
+      write(socket, request);
+
+      assertThat(statusLine(socket)).contains(" " + status);
+    }
+  }
+
+  @Test
+  void refusesTooManyHeaderBytes() throws Exception {
+    try (Socket socket = connect()) {
+      write(socket, POST + "X-Large: " + "x".repeat(20_000) + "\r\n\r\n");
+
+      assertThat(statusLine(socket)).contains("431");
+    }
+  }
+
+  @Test
+  void servesOthersWhileSlowSendersTrickleAndEndsThem() throws Exception {
+    String body = event("charge.succeeded", fixture.payment());
+    List<Socket> slow = new ArrayList<>();
+    try {
+      for (int i = 0; i < 100; i++) {
+        Socket socket = connect();
+        slow.add(socket);
+        write(
+            socket,
+            i % 2 == 0 ? POST + "Content-Length: 1000\r\n\r\n{" : POST + "X-Half-A-Header: ");
+      }
+
+      assertThat(fixture.send(newEventId(), body)).isEqualTo(204);
+      // Answered while all of them still hold on, not after they were ended.
+      assertThat(slow.get(98).getInputStream().available()).isZero();
+
+      // A byte now and then does not buy more time.
+      assertThat(statusLine(slow.get(0), () -> write(slow.get(0), "x"))).contains("408");
+      await().until(() -> closed(slow.get(1), () -> write(slow.get(1), "x")));
+    } finally {
+      for (Socket socket : slow) {
+        socket.close();
+      }
+    }
+  }
+
+  @Test
+  void showsWhatItDidInItsMetricsAndHealth() {
+    fixture.send(newEventId(), event("charge.succeeded", fixture.payment()));
+
+    String metrics = telemetry("/metrics");
+
+    assertThat(metrics)
+        .contains("payrelay_webhook_events_total{disposition=\"APPLIED\",provider=\"simulator\"}")
+        .contains("payrelay_webhook_parked");
+    assertThat(telemetry("/health")).contains("webhook_database: ok", "webhook_matcher: ok");
+  }
+
+  private static String telemetry(String path) {
+    return fixture
+        .exchange(
+            HttpRequest.newBuilder(
+                    fixture
+                        .uri(path)
+                        .resolve("http://127.0.0.1:" + fixture.telemetry.port() + path))
+                .build())
+        .body();
+  }
+
+  private interface Trickle {
+    void send() throws IOException;
+  }
+
+  private static Socket connect() throws IOException {
+    Socket socket = new Socket(InetAddress.getLoopbackAddress(), fixture.ingest.port());
+    socket.setSoTimeout(10_000);
+    return socket;
+  }
+
+  private static void write(Socket socket, String text) throws IOException {
+    socket.getOutputStream().write(text.getBytes(US_ASCII));
+    socket.getOutputStream().flush();
+  }
+
+  private static String statusLine(Socket socket) throws IOException {
+    StringBuilder line = new StringBuilder();
+    InputStream in = socket.getInputStream();
+    for (int next = in.read(); next >= 0 && next != '\r'; next = in.read()) {
+      line.append((char) next);
+    }
+    return line.toString();
+  }
+
+  private static String statusLine(Socket socket, Trickle trickle) throws IOException {
+    await()
+        .pollInterval(Duration.ofMillis(100))
+        .until(
+            () -> {
+              trickle.send();
+              return socket.getInputStream().available() > 0;
+            });
+    return statusLine(socket);
+  }
+
+  private static boolean closed(Socket socket, Trickle trickle) {
+    try {
+      trickle.send();
+      socket.setSoTimeout(50);
+      return socket.getInputStream().read() < 0;
+    } catch (SocketTimeoutException e) {
+      return false;
+    } catch (IOException e) {
+      return true;
+    }
+  }
+}
