@@ -23,6 +23,12 @@ public final class AppSettings {
   static final Setting<String> LOG_LEVEL =
       Setting.text("PAYRELAY_LOG_LEVEL", "INFO", "log level of Payrelay's own classes");
 
+  static final Setting<String> LIBRARY_LOG_LEVEL =
+      Setting.text(
+          "PAYRELAY_LIBRARY_LOG_LEVEL",
+          "WARN",
+          "log level of everything else: Debezium, Kafka ...");
+
   static final List<Setting<?>> MIGRATE =
       join(DatabaseConfig.SETTINGS, KafkaConfig.SETTINGS, RelayConfig.SETTINGS);
   static final List<Setting<?>> RELAY =
@@ -50,7 +56,8 @@ public final class AppSettings {
 
   /** All settings of all processes, each once, in the order of the documentation. */
   public static List<Setting<?>> all() {
-    return join(MIGRATE, RELAY, CHARGE_WORKER, WEBHOOK_INGEST, List.of(LOG_LEVEL));
+    return join(
+        MIGRATE, RELAY, CHARGE_WORKER, WEBHOOK_INGEST, List.of(LOG_LEVEL, LIBRARY_LOG_LEVEL));
   }
 
   /** What a command reads from its environment; empty for one that reads nothing. */

@@ -101,7 +101,8 @@ public final class Parts {
           return closingOnFailure(
               database,
               () -> {
-                GenericProvider provider = new GenericProvider(GenericConfig.from(settings), Clock.systemUTC());
+                GenericProvider provider =
+                    new GenericProvider(GenericConfig.from(settings), Clock.systemUTC());
                 ChargeWorker worker =
                     ChargeWorker.start(
                         ChargeConfig.from(settings),

@@ -17,11 +17,18 @@ public final class WorkbenchMain {
     Map<String, String> environment = System.getenv();
     if (args.length > 0 && (args[0].equals("demo") || args[0].equals("up"))) {
       // The storm is meant to fail: what heals by itself would bury the progress.
-      if (!environment.containsKey("PAYRELAY_LOG_LEVEL")) {
-        System.setProperty("PAYRELAY_LOG_LEVEL", "ERROR");
-      }
+      quiet(environment, "PAYRELAY_LOG_LEVEL", "ERROR");
+      quiet(environment, "PAYRELAY_LIBRARY_LOG_LEVEL", "OFF");
+    } else if (args.length > 0 && args[0].equals("infra")) {
+      quiet(environment, "PAYRELAY_LIBRARY_LOG_LEVEL", "ERROR");
     }
     System.exit(commandLine(environment).execute(args));
+  }
+
+  private static void quiet(Map<String, String> environment, String setting, String level) {
+    if (!environment.containsKey(setting)) {
+      System.setProperty(setting, level);
+    }
   }
 
   static CommandLine commandLine(Map<String, String> environment) {
