@@ -300,7 +300,8 @@ public final class PaymentLifecycle {
                 + fact.providerTransactionId()
                 + (fact.reference() == null ? "" : ":" + fact.reference());
     return new ExceptionCase(
-        kind + ":" + payment.paymentId() + about,
+        // With the provider: two providers may give the same id to two transactions.
+        kind + ":" + payment.paymentId() + ":" + fact.provider() + about,
         kind,
         payment.paymentId(),
         fact.provider(),

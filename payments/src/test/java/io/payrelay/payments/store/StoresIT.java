@@ -7,6 +7,7 @@ import io.payrelay.payments.lifecycle.PaymentStatus;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -42,8 +43,9 @@ class StoresIT {
     assertThat(payment.status()).isEqualTo(PaymentStatus.CREATED);
     assertThat(payment.version()).isEqualTo(1);
     assertThat(payment.traceId()).isEqualTo("trace-1");
-    assertThat(database.worker.jdbi().withHandle(tx -> new PaymentStore().find(tx, "none_0001")))
-        .isEmpty();
+    Optional<Payment> none =
+        database.worker.jdbi().withHandle(tx -> new PaymentStore().find(tx, "none_0001"));
+    assertThat(none).isEmpty();
   }
 
   @Test
