@@ -1,0 +1,303 @@
+package io.payrelay.chargeworker;
+
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.payrelay.localstack.TestDatabase;
+import io.payrelay.localstack.TestInfra;
+import io.payrelay.payments.lifecycle.Payment;
+import io.payrelay.payments.store.PaymentStore;
+import io.payrelay.platform.config.Secret;
+import io.payrelay.platform.config.Settings;
+import io.payrelay.platform.database.Database;
+import io.payrelay.platform.database.DatabaseConfig;
+import io.payrelay.platform.kafka.KafkaConfig;
+import io.payrelay.providers.generic.GenericConfig;
+import io.payrelay.providers.generic.GenericProvider;
+import io.payrelay.schemas.EncodingException;
+import io.payrelay.schemas.EventCatalogue;
+import io.payrelay.schemas.EventCodec;
+import io.payrelay.schemas.Migrations;
+import io.payrelay.schemas.Topic;
+import io.payrelay.simulator.ProviderSimulator;
+import io.payrelay.simulator.SimulatedCharge;
+import io.payrelay.simulator.SimulatorConfig;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.UUID;
+import java.util.concurrent.ExecutionException;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.Producer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.jdbi.v3.core.Jdbi;
+import org.postgresql.ds.PGSimpleDataSource;
+
+/**
+ * One database and one broker for all tests of this module, and a provider of its own for each
+ * test: a worker claims only the operations of the providers it knows. Belongs to the test's
+ * thread.
+ */
+final class ChargeFixture implements AutoCloseable {
+
+  static final String GROUP = "charge-worker-test";
+
+  private static final String API_KEY = "sk_test_simulator";
+  private static Shared started;
+
+
+  final String provider = "sim-" + UUID.randomUUID().toString().substring(0, 8);
+  private final Shared shared;
+  private final List<Runnable> opened = new ArrayList<>();
+  private final EventCodec codec = new EventCodec(EventCatalogue.builtIn());
+
+  private record Shared(
+      Jdbi admin, Database worker, KafkaConfig kafka, Producer<byte[], byte[]> producer) {}
+
+  ChargeFixture() throws Exception {
+    shared = shared();
+  }
+
+  private static synchronized Shared shared() throws Exception {
+    if (started == null) {
+      started = start();
+    }
+    return started;
+  }
+
+  private static Shared start() throws Exception {
+    TestDatabase database = TestInfra.shared().newDatabase();
+    PGSimpleDataSource owner = new PGSimpleDataSource();
+    owner.setUrl(database.jdbcUrl());
+    owner.setUser(database.user());
+    owner.setPassword(database.password());
+    Migrations.migrate(owner, EventCatalogue.builtIn());
+    Jdbi admin = Jdbi.create(owner);
+    String login = "worker_" + database.name();
+    admin.useHandle(
+        handle -> {
+          handle.execute("SELECT payrelay.open_for_upstreams()");
+          handle.execute("CREATE ROLE " + login + " LOGIN PASSWORD 'w' IN ROLE payrelay_worker");
+        });
+    Database worker =
+        Database.open(
+            new DatabaseConfig(
+                database.jdbcUrl(), login, new Secret("w"), 8, Duration.ofSeconds(5)),
+            "charge-worker-test");
+    KafkaConfig kafka = new KafkaConfig(TestInfra.shared().bootstrapServers(), Map.of());
+    createTopics(kafka);
+    return new Shared(
+        admin,
+        worker,
+        kafka,
+        new KafkaProducer<>(
+            kafka.clientProperties("test"), new ByteArraySerializer(), new ByteArraySerializer()));
+  }
+
+  private static void createTopics(KafkaConfig kafka)
+      throws ExecutionException, InterruptedException {
+    try (Admin client = Admin.create(kafka.clientProperties("test-admin"))) {
+      client
+          .createTopics(
+              List.of(
+                  new NewTopic(Topic.CHARGE_REQUESTS, 12, (short) 1),
+                  new NewTopic(Topic.DEAD_LETTER, 1, (short) 1)))
+          .all()
+          .get();
+    }
+  }
+
+  SimulatorConfig.Builder simulatorConfig() {
+    return SimulatorConfig.builder().apiKey(API_KEY);
+  }
+
+  ProviderSimulator simulator(SimulatorConfig.Builder config) {
+    ProviderSimulator simulator = ProviderSimulator.start(config.build());
+    opened.add(simulator::close);
+    return simulator;
+  }
+
+  GenericProvider provider(URI url, Duration keyLifetime, Duration queryLag) {
+    GenericProvider made =
+        new GenericProvider(
+            new GenericConfig(
+                provider, url, new Secret(API_KEY), Duration.ofSeconds(2), keyLifetime, queryLag),
+            InstantSource.system());
+    opened.add(made::close);
+    return made;
+  }
+
+  GenericProvider provider(ProviderSimulator simulator) {
+    return provider(simulator.baseUrl(), Duration.ofHours(24), Duration.ZERO);
+  }
+
+  ChargeWorker worker(GenericProvider to, Map<String, String> settings) {
+    return worker(to, settings, ChargeFaults.NONE, Map.of());
+  }
+
+  ChargeWorker worker(
+      GenericProvider to,
+      Map<String, String> settings,
+      ChargeFaults faults,
+      Map<String, String> kafkaExtra) {
+    Map<String, String> environment = new HashMap<>();
+    environment.put("PAYRELAY_CHARGE_GROUP_ID", GROUP);
+    environment.put("PAYRELAY_CHARGE_POLL_INTERVAL_MS", "20");
+    environment.put("PAYRELAY_CHARGE_STOP_LIMIT_MS", "2000");
+    settings.forEach((name, value) -> environment.put("PAYRELAY_CHARGE_" + name, value));
+    MeterRegistry registry = new SimpleMeterRegistry();
+    ChargeWorker worker =
+        ChargeWorker.start(
+            ChargeConfig.from(
+                Settings.check(environment, ChargeConfig.SETTINGS, ChargeConfig.SETTINGS)),
+            new ChargeDependencies(
+                new KafkaConfig(shared.kafka().bootstrapServers(), kafkaExtra),
+                shared.worker().jdbi(),
+                EventCatalogue.builtIn(),
+                List.of(to),
+                registry,
+                InstantSource.system(),
+                new Random(),
+                faults));
+    opened.add(worker::close);
+    return worker;
+  }
+
+  /** Writes a payment and sends its event, as upstream and relay do. */
+  String pay(String paymentMethod) throws EncodingException {
+    String id = newId();
+    insert(id, paymentMethod);
+    send(id);
+    return id;
+  }
+
+  static String newId() {
+    return UUID.randomUUID().toString().replace("-", "");
+  }
+
+  void insert(String id, String paymentMethod) {
+    insertRow(id, "{\"payment_method\": \"%s\"}".formatted(paymentMethod));
+  }
+
+  void insertRow(String id, String providerData) {
+    shared
+        .admin()
+        .useHandle(
+            handle ->
+                handle
+                    .createQuery(
+                        """
+                        SELECT payrelay.request_payment(:id, 'shop', :id, :provider, 1200, 'USD',
+                          provider_data => :data::jsonb, trace_id => 'trace-1')
+                        """)
+                    .bind("id", id)
+                    .bind("provider", provider)
+                    .bind("data", providerData)
+                    .mapTo(String.class)
+                    .one());
+  }
+
+  void send(String id) throws EncodingException {
+    send(id, 1200, null);
+  }
+
+  void send(String id, long amountMinor, Integer partition) throws EncodingException {
+    String json =
+        """
+        {"payment_id":"%s","merchant":"shop","merchant_order_id":"%s","provider":"%s",
+        "amount_minor":%d,"currency":"USD","trace_id":"trace-1"}"""
+            .formatted(id, id, provider, amountMinor);
+    sendBytes(id, codec.encode("ChargeRequested", json), partition);
+  }
+
+  void sendBytes(String key, byte[] value, Integer partition) {
+    ProducerRecord<byte[], byte[]> event =
+        new ProducerRecord<>(
+            Topic.CHARGE_REQUESTS, partition, key.getBytes(StandardCharsets.UTF_8), value);
+    event.headers().add("ce_type", "ChargeRequested".getBytes(StandardCharsets.UTF_8));
+    try {
+      shared.producer().send(event).get();
+    } catch (InterruptedException | ExecutionException e) {
+      throw new IllegalStateException("the test's event cannot be sent", e);
+    }
+  }
+
+  KafkaConfig kafka() {
+    return shared.kafka();
+  }
+
+  Jdbi workerJdbi() {
+    return shared.worker().jdbi();
+  }
+
+  Payment payment(String id) {
+    return workerJdbi().withHandle(handle -> new PaymentStore().find(handle, id)).orElseThrow();
+  }
+
+  List<String> exceptions(String id) {
+    return workerJdbi()
+        .withHandle(
+            handle ->
+                handle
+                    .createQuery(
+                        "SELECT kind FROM payrelay.exception_case WHERE payment_id = :id ORDER BY 1")
+                    .bind("id", id)
+                    .mapTo(String.class)
+                    .list());
+  }
+
+  /** Action and outcome of each attempt, in order. */
+  List<String> attempts(String id) {
+    return workerJdbi()
+        .withHandle(
+            handle ->
+                handle
+                    .createQuery(
+                        """
+                        SELECT a.kind || ' ' || coalesce(a.outcome, '-') FROM payrelay.attempt a
+                        JOIN payrelay.operation o ON o.operation_id = a.operation_id
+                        WHERE o.payment_id = :id ORDER BY a.attempt_number
+                        """)
+                    .bind("id", id)
+                    .mapTo(String.class)
+                    .list());
+  }
+
+  /** The operation's next action; "none" where it is closed, "-" where there is no operation. */
+  String nextAction(String id) {
+    return workerJdbi()
+        .withHandle(
+            handle ->
+                handle
+                    .createQuery(
+                        """
+                        SELECT coalesce(next_action, 'none') FROM payrelay.operation
+                        WHERE payment_id = :id
+                        """)
+                    .bind("id", id)
+                    .mapTo(String.class)
+                    .findOne()
+                    .orElse("-"));
+  }
+
+  static List<SimulatedCharge> charges(ProviderSimulator simulator, String id) {
+    return simulator.charges().stream()
+        .filter(charge -> charge.merchantTransactionId().equals(id))
+        .toList();
+  }
+
+  @Override
+  public void close() {
+    for (int i = opened.size() - 1; i >= 0; i--) {
+      opened.get(i).run();
+    }
+  }
+}

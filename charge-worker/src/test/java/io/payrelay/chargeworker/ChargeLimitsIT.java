@@ -1,0 +1,343 @@
+package io.payrelay.chargeworker;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.payrelay.payments.lifecycle.Fact;
+import io.payrelay.payments.lifecycle.FactSource;
+import io.payrelay.payments.lifecycle.Observation;
+import io.payrelay.payments.lifecycle.PaymentStatus;
+import io.payrelay.payments.money.Money;
+import io.payrelay.payments.store.FactStore;
+import io.payrelay.providers.generic.GenericProvider;
+import io.payrelay.schemas.Topic;
+import io.payrelay.simulator.Fault;
+import io.payrelay.simulator.ProviderSimulator;
+import io.payrelay.simulator.QueryFault;
+import java.net.ServerSocket;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.TopicPartition;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What is not charged, not charged again, or left to a person. */
+@Timeout(60)
+class ChargeLimitsIT {
+
+  /** A key that lives for 1.6 s is safe for 1.6 - (0.4 + 0.15) s after the first call. */
+  private static final Map<String, String> SHORT_LIVED =
+      Map.of(
+          "CALL_TIMEOUT_MS", "150",
+          "LEASE_MS", "400",
+          "QUERY_DELAYS_MS", "100",
+          "QUERY_DELAY_CAP_MS", "150",
+          "RETRY_FIRST_MS", "20",
+          "BREAKER_CALLS_MIN", "5000");
+
+  private static final Duration KEY_LIFETIME = Duration.ofMillis(1_600);
+
+  private ChargeFixture fixture;
+
+  @BeforeEach
+  void open() throws Exception {
+    fixture = new ChargeFixture();
+  }
+
+  @AfterEach
+  void close() throws Exception {
+    fixture.close();
+  }
+
+  @Test
+  void doesNotChargeWhereEventAndPaymentDisagree() throws Exception {
+    ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig());
+    fixture.worker(fixture.provider(simulator), Map.of());
+    String id = ChargeFixture.newId();
+    fixture.insert(id, "pm_card");
+
+    fixture.send(id, 1_300, null);
+
+    awaitExceptions(id, "PAYLOAD_MISMATCH");
+    assertThat(fixture.payment(id).status()).isEqualTo(PaymentStatus.CREATED);
+    assertThat(fixture.nextAction(id)).isEqualTo("-");
+    assertThat(simulator.stats().chargeCalls()).isZero();
+  }
+
+  @Test
+  void neverCallsAWrongAmountSucceeded() throws Exception {
+    ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig());
+    fixture.worker(fixture.provider(simulator), Map.of());
+
+    String id = fixture.pay("pm_wrong_amount");
+
+    awaitExceptions(id, "AMOUNT_MISMATCH");
+    assertThat(fixture.payment(id).status()).isEqualTo(PaymentStatus.UNKNOWN);
+    assertThat(fixture.nextAction(id)).isEqualTo("none");
+    assertThat(fixture.attempts(id)).hasSize(1);
+  }
+
+  @Test
+  void endsFailedWhatTheAdapterRefuses() throws Exception {
+    ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig());
+    fixture.worker(fixture.provider(simulator), Map.of());
+    String id = ChargeFixture.newId();
+    fixture.insertRow(id, "{\"payment_method\": {\"token\": \"x\"}}");
+
+    fixture.send(id);
+
+    awaitStatus(id, PaymentStatus.FAILED);
+    assertThat(fixture.payment(id).failureCode()).isEqualTo("invalid_payment_method");
+    assertThat(simulator.stats().chargeCalls()).isZero();
+  }
+
+  @Test
+  void leavesAProviderItDoesNotKnowToAPerson() throws Exception {
+    ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig());
+    try (ChargeFixture other = new ChargeFixture()) {
+      fixture.worker(fixture.provider(simulator), Map.of());
+
+      String id = other.pay("pm_card");
+
+      awaitExceptions(id, "UNKNOWN_PROVIDER");
+      assertThat(fixture.payment(id).status()).isEqualTo(PaymentStatus.CREATED);
+    }
+  }
+
+  @Test
+  void doesNotSendAKeyTheProviderMayHaveForgotten() throws Exception {
+    ProviderSimulator simulator =
+        fixture.simulator(fixture.simulatorConfig().keyLife(KEY_LIFETIME));
+    String id = ChargeFixture.newId();
+    simulator.script(id, Fault.RESET_BEFORE);
+    simulator.scriptQueries(id, unavailable(14));
+    fixture.insert(id, "pm_card");
+    fixture.worker(fixture.provider(simulator.baseUrl(), KEY_LIFETIME, Duration.ZERO), SHORT_LIVED);
+
+    fixture.send(id);
+
+    awaitExceptions(id, "UNRESOLVED");
+    assertThat(fixture.payment(id).status()).isEqualTo(PaymentStatus.UNKNOWN);
+    assertThat(fixture.nextAction(id)).isEqualTo("none");
+    assertThat(fixture.attempts(id)).filteredOn(one -> one.startsWith("CALL")).hasSize(1);
+    assertThat(simulator.stats().chargeCalls()).isEqualTo(1);
+  }
+
+  @Test
+  void findsByQueryWhatItMayNotSendAgain() throws Exception {
+    ProviderSimulator simulator =
+        fixture.simulator(fixture.simulatorConfig().keyLife(KEY_LIFETIME));
+    String id = ChargeFixture.newId();
+    simulator.script(id, Fault.TIMEOUT_AFTER);
+    simulator.scriptQueries(id, unavailable(14));
+    fixture.insert(id, "pm_card");
+    fixture.worker(fixture.provider(simulator.baseUrl(), KEY_LIFETIME, Duration.ZERO), SHORT_LIVED);
+
+    fixture.send(id);
+
+    awaitStatus(id, PaymentStatus.SUCCEEDED);
+    assertThat(ChargeFixture.charges(simulator, id)).hasSize(1);
+    assertThat(simulator.stats().chargeCalls()).isEqualTo(1);
+  }
+
+  @Test
+  void callsQueryWhereTheKeyGotUnsafeBetweenTwoCalls() throws Exception {
+    ProviderSimulator simulator =
+        fixture.simulator(fixture.simulatorConfig().keyLife(KEY_LIFETIME).notProcessedTimes(1_000));
+    fixture.worker(fixture.provider(simulator.baseUrl(), KEY_LIFETIME, Duration.ZERO), SHORT_LIVED);
+
+    String id = fixture.pay("pm_503");
+
+    awaitExceptions(id, "UNRESOLVED");
+    assertThat(fixture.attempts(id)).endsWith("QUERY NOT_FOUND");
+    assertThat(ChargeFixture.charges(simulator, id)).isEmpty();
+  }
+
+  @Test
+  void waitsForAPaymentThatIsNotVisibleYetWithoutBlockingOthers() throws Exception {
+    ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig());
+    fixture.worker(fixture.provider(simulator), Map.of());
+    String early = ChargeFixture.newId();
+    String other = ChargeFixture.newId();
+    fixture.insert(other, "pm_card");
+
+    fixture.send(early, 1_200, 3);
+    fixture.send(other, 1_200, 3);
+    awaitStatus(other, PaymentStatus.SUCCEEDED);
+    fixture.insert(early, "pm_card");
+
+    awaitStatus(early, PaymentStatus.SUCCEEDED);
+    assertThat(ChargeFixture.charges(simulator, early)).hasSize(1);
+  }
+
+  @Test
+  void setsAsideWhatItCannotReadAndWhatHasNoPayment() throws Exception {
+    ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig());
+    fixture.worker(fixture.provider(simulator), Map.of("NOT_VISIBLE_LIMIT_MS", "300"));
+    String garbage = "garbage " + ChargeFixture.newId();
+    String missing = ChargeFixture.newId();
+
+    fixture.sendBytes("key", garbage.getBytes(StandardCharsets.UTF_8), 5);
+    fixture.sendBytes("key", null, 5);
+    fixture.send(missing, 1_200, 5);
+    String next = ChargeFixture.newId();
+    fixture.insert(next, "pm_card");
+    fixture.send(next, 1_200, 5);
+
+    awaitStatus(next, PaymentStatus.SUCCEEDED);
+    await()
+        .atMost(Duration.ofSeconds(15))
+        .untilAsserted(
+            () ->
+                assertThat(deadLetters())
+                    .anyMatch(one -> one.endsWith(garbage))
+                    .anyMatch(one -> one.startsWith("record without value"))
+                    .anyMatch(one -> one.startsWith("there is no such payment")));
+  }
+
+  @Test
+  void takesAPaymentFromItsRowWhereNoEventComes() throws Exception {
+    ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig());
+    String id = ChargeFixture.newId();
+    fixture.insert(id, "pm_card");
+
+    fixture.worker(
+        fixture.provider(simulator), Map.of("SWEEP_AGE_MS", "300", "SWEEP_INTERVAL_MS", "100"));
+
+    awaitStatus(id, PaymentStatus.SUCCEEDED);
+    fixture.send(id);
+    awaitStatus(fixture.pay("pm_card"), PaymentStatus.SUCCEEDED);
+    assertThat(ChargeFixture.charges(simulator, id)).hasSize(1);
+  }
+
+  @Test
+  void leavesAProviderAloneThatIsDownAndGoesOnWhenItIsBack() throws Exception {
+    int port;
+    try (ServerSocket socket = new ServerSocket(0)) {
+      port = socket.getLocalPort();
+    }
+    GenericProvider provider =
+        fixture.provider(
+            URI.create("http://127.0.0.1:" + port), Duration.ofHours(24), Duration.ZERO);
+    fixture.worker(
+        provider,
+        Map.of(
+            "BREAKER_CALLS_MIN", "5",
+            "BREAKER_WAIT_MS", "400",
+            "RETRY_FIRST_MS", "20",
+            "RETRY_CAP_MS", "50"));
+    List<String> ids = new ArrayList<>();
+    for (int i = 0; i < 10; i++) {
+      ids.add(fixture.pay("pm_card"));
+    }
+    await().until(() -> ids.stream().allMatch(id -> !fixture.nextAction(id).equals("-")));
+    String settled = ids.get(0);
+    succeedByWebhook(settled);
+    // Without the breaker each of ten payments would be tried some 40 times a second.
+    await()
+        .during(Duration.ofSeconds(1))
+        .atMost(Duration.ofSeconds(5))
+        .until(() -> ids.stream().mapToInt(id -> fixture.attempts(id).size()).sum() < 60);
+
+    ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig().port(port));
+
+    ids.forEach(id -> awaitStatus(id, PaymentStatus.SUCCEEDED));
+    assertThat(simulator.charges()).hasSize(9);
+    await().until(() -> fixture.nextAction(settled), next -> next.equals("none"));
+    assertThat(ChargeFixture.charges(simulator, settled)).isEmpty();
+  }
+
+  @Test
+  void keepsToTheRate() throws Exception {
+    ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig());
+    fixture.worker(fixture.provider(simulator), Map.of("RATE_PER_SECOND", "20"));
+    List<String> ids = new ArrayList<>();
+    long startedNs = System.nanoTime();
+    for (int i = 0; i < 30; i++) {
+      ids.add(fixture.pay("pm_card"));
+    }
+
+    ids.forEach(id -> awaitStatus(id, PaymentStatus.SUCCEEDED));
+
+    assertThat(Duration.ofNanos(System.nanoTime() - startedNs))
+        .isGreaterThan(Duration.ofMillis(1_300));
+    assertThat(ids).allMatch(id -> fixture.attempts(id).size() == 1);
+  }
+
+  private void succeedByWebhook(String id) {
+    Fact fact =
+        new Fact(
+            FactSource.WEBHOOK,
+            fixture.provider,
+            id,
+            Observation.SUCCEEDED,
+            "ch_" + id,
+            new Money(1_200, "USD"),
+            null,
+            null,
+            null,
+            Instant.now(),
+            Map.of());
+    fixture
+        .workerJdbi()
+        .useTransaction(tx -> new FactStore().apply(tx, List.of(fact), Instant.now()));
+  }
+
+  private static QueryFault[] unavailable(int times) {
+    return Collections.nCopies(times, QueryFault.UNAVAILABLE).toArray(QueryFault[]::new);
+  }
+
+  /** Reason and value of each. */
+  private List<String> deadLetters() {
+    Map<String, Object> properties = fixture.kafka().consumerProperties("test-dead-letters");
+    List<String> found = new ArrayList<>();
+    try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(properties)) {
+      List<TopicPartition> partitions = List.of(new TopicPartition(Topic.DEAD_LETTER, 0));
+      consumer.assign(partitions);
+      consumer.seekToBeginning(partitions);
+      long end = consumer.endOffsets(partitions).get(partitions.get(0));
+      while (consumer.position(partitions.get(0)) < end) {
+        for (ConsumerRecord<byte[], byte[]> letter : consumer.poll(Duration.ofMillis(200))) {
+          found.add(
+              text(letter.headers().lastHeader("reason").value()) + " " + text(letter.value()));
+        }
+      }
+    }
+    return found;
+  }
+
+  private static String text(byte[] bytes) {
+    return bytes == null ? "" : new String(bytes, StandardCharsets.UTF_8);
+  }
+
+  private void awaitExceptions(String id, String... kinds) {
+    await()
+        .atMost(Duration.ofSeconds(20))
+        .untilAsserted(
+            () ->
+                assertThat(fixture.exceptions(id))
+                    .as(() -> id + " " + fixture.attempts(id) + " " + fixture.nextAction(id))
+                    .isEqualTo(Arrays.asList(kinds)));
+  }
+
+  private void awaitStatus(String id, PaymentStatus status) {
+    await()
+        .atMost(Duration.ofSeconds(20))
+        .untilAsserted(
+            () ->
+                assertThat(fixture.payment(id).status())
+                    .as(() -> id + " " + fixture.attempts(id) + " " + fixture.nextAction(id))
+                    .isEqualTo(status));
+  }
+}
