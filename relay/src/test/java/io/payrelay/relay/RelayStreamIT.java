@@ -32,7 +32,7 @@ class RelayStreamIT {
       assertThat(verdict.rows()).isGreaterThan(200);
       assertThat(verdict.clean()).as("%s", verdict).isTrue();
       assertThat(fixture.meters.get("payrelay.relay.rows").counter().count())
-          .isEqualTo(verdict.rows());
+          .isEqualTo((double) verdict.rows());
     }
   }
 
