@@ -81,7 +81,8 @@ public final class WebhookIngest implements AutoCloseable {
       Map<String, WebhookAdapter> byName = new HashMap<>();
       adapters.forEach(adapter -> byName.put(adapter.name(), adapter));
       IngestMetrics metrics = new IngestMetrics(telemetry.registry());
-      Ingest ingest = new Ingest(database.jdbi(), clock, config.park(), faults);
+      Ingest ingest =
+          new Ingest(database.jdbi(), clock, config.park(), config.statementTimeout(), faults);
       WebhookEndpoint endpoint =
           new WebhookEndpoint(byName, ingest, clock, config.concurrentRequestsMax(), metrics);
       ParkedMatcher matcher =

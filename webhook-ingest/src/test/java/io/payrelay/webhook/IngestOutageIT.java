@@ -107,6 +107,29 @@ class IngestOutageIT {
   }
 
   @Test
+  void givesUpOnAPaymentThatSomebodyKeepsLockedAndStoresNothing() {
+    try (IngestFixture fixture =
+        IngestFixture.start(
+            Map.of("PAYRELAY_INGEST_STATEMENT_TIMEOUT_MS", "200"), IngestFaults.NONE)) {
+      String payment = fixture.payment();
+      String id = newEventId();
+      String body = event("charge.succeeded", payment);
+
+      fixture.owner.useTransaction(
+          tx -> {
+            tx.select("SELECT 1 FROM payrelay.payment WHERE payment_id = ? FOR UPDATE", payment)
+                .mapTo(Integer.class)
+                .one();
+            assertThat(fixture.send(id, body)).isEqualTo(503);
+          });
+
+      assertThat(fixture.disposition(id)).isEqualTo("none");
+      assertThat(fixture.send(id, body)).isEqualTo(204);
+      assertThat(fixture.status(payment)).isEqualTo("SUCCEEDED");
+    }
+  }
+
+  @Test
   void handsAnEventWhosePaymentNeverComesToAPerson() {
     try (IngestFixture fixture =
         IngestFixture.start(Map.of("PAYRELAY_INGEST_PARK_LIMIT_MS", "200"), IngestFaults.NONE)) {
