@@ -43,7 +43,8 @@ final class BodyGate extends Handler.Wrapper {
   @Override
   public boolean handle(Request request, Response response, Callback callback) throws Exception {
     Lease lease = connections.begin(request.getConnectionMetaData().getConnection());
-    Callback ending = Callback.from(callback, lease::end);
+    // Before the callback: after it the next request of the connection may have begun.
+    Callback ending = Callback.from(lease::end, callback);
     if (!HttpMethod.POST.is(request.getMethod())) {
       return super.handle(request, response, ending);
     }

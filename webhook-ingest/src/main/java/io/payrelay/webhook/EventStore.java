@@ -44,18 +44,30 @@ final class EventStore {
   /** How many events wait, and for how long the oldest has. */
   record Parked(long count, Duration oldestAge) {}
 
-  Optional<Known> known(Handle tx, String provider, String eventId) {
+  /**
+   * Looks the event up, and bounds every later statement of this transaction in the same round
+   * trip: somebody's lock on a payment must not hold the connections of the pool.
+   */
+  Optional<Known> known(Handle tx, String provider, String eventId, Duration statementTimeout) {
     return tx.createQuery(
             """
-            SELECT business_digest, disposition, payment_id FROM payrelay.provider_event
-            WHERE provider = :provider AND event_id = :event_id
+            SELECT e.business_digest, e.disposition, e.payment_id, bound.set_config
+            FROM (SELECT set_config('statement_timeout', :timeout, true)) bound
+            LEFT JOIN payrelay.provider_event e ON e.provider = :provider AND e.event_id = :event_id
             """)
         .bind("provider", provider)
         .bind("event_id", eventId)
+        .bind("timeout", Long.toString(statementTimeout.toMillis()))
         .map(
             (row, context) ->
-                new Known(row.getBytes(1), Disposition.valueOf(row.getString(2)), row.getString(3)))
-        .findOne();
+                row.getBytes(1) == null
+                    ? Optional.<Known>empty()
+                    : Optional.of(
+                        new Known(
+                            row.getBytes(1),
+                            Disposition.valueOf(row.getString(2)),
+                            row.getString(3))))
+        .one();
   }
 
   /** Returns false where another transaction wrote this event in the same moment. */

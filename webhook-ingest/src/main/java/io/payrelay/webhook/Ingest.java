@@ -13,6 +13,7 @@ import io.payrelay.webhook.EventStore.NewEvent;
 import io.payrelay.webhook.Receipt.Kind;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.Arrays;
@@ -35,6 +36,7 @@ final class Ingest {
   private final Jdbi jdbi;
   private final InstantSource clock;
   private final ParkSchedule park;
+  private final Duration statementTimeout;
   private final IngestFaults faults;
   private final EventStore events = new EventStore();
   private final ExceptionStore exceptions = new ExceptionStore();
@@ -43,10 +45,16 @@ final class Ingest {
   /** A delivery, read as far as it can be. */
   private record Delivery(NewEvent row, @Nullable Fact fact, @Nullable String unreadable) {}
 
-  Ingest(Jdbi jdbi, InstantSource clock, ParkSchedule park, IngestFaults faults) {
+  Ingest(
+      Jdbi jdbi,
+      InstantSource clock,
+      ParkSchedule park,
+      Duration statementTimeout,
+      IngestFaults faults) {
     this.jdbi = jdbi;
     this.clock = clock;
     this.park = park;
+    this.statementTimeout = statementTimeout;
     this.faults = faults;
   }
 
@@ -91,7 +99,7 @@ final class Ingest {
   private @Nullable Receipt write(
       Handle tx, Delivery delivery, Instant now, @Nullable String failure) {
     NewEvent row = delivery.row();
-    Known known = events.known(tx, row.provider(), row.eventId()).orElse(null);
+    Known known = events.known(tx, row.provider(), row.eventId(), statementTimeout).orElse(null);
     if (known != null) {
       return again(tx, row, known, now);
     }

@@ -14,6 +14,7 @@ import java.util.List;
  * @param connectionsMax open connections; more wait in the listen queue
  * @param readTimeout how long headers and body of one request may take
  * @param databaseWait how long a request waits for a connection of the pool
+ * @param statementTimeout how long one statement may take, waiting for a locked payment included
  * @param park how long events wait for their payment
  */
 public record IngestConfig(
@@ -26,6 +27,7 @@ public record IngestConfig(
     int connectionsMax,
     Duration readTimeout,
     Duration databaseWait,
+    Duration statementTimeout,
     Duration stopTimeout,
     ParkSchedule park,
     Duration matchInterval) {
@@ -81,6 +83,14 @@ public record IngestConfig(
           250,
           60_000,
           "how long a request waits for a database connection before it is answered 503");
+  public static final Setting<Duration> STATEMENT_TIMEOUT =
+      Setting.millis(
+          "PAYRELAY_INGEST_STATEMENT_TIMEOUT_MS",
+          "5000",
+          100,
+          60_000,
+          "how long one statement may take, waiting for a locked payment included, before the"
+              + " request is answered 503");
   public static final Setting<Duration> STOP_TIMEOUT =
       Setting.millis(
           "PAYRELAY_INGEST_STOP_TIMEOUT_MS",
@@ -129,6 +139,7 @@ public record IngestConfig(
           CONNECTIONS_MAX,
           READ_TIMEOUT,
           DATABASE_WAIT,
+          STATEMENT_TIMEOUT,
           STOP_TIMEOUT,
           PARK_DELAY_FIRST,
           PARK_DELAY_MAX,
@@ -147,6 +158,7 @@ public record IngestConfig(
         settings.read(CONNECTIONS_MAX),
         settings.read(READ_TIMEOUT),
         settings.read(DATABASE_WAIT),
+        settings.read(STATEMENT_TIMEOUT),
         settings.read(STOP_TIMEOUT),
         new ParkSchedule(
             settings.read(PARK_DELAY_FIRST),

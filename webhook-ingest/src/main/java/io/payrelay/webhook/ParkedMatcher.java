@@ -1,5 +1,6 @@
 package io.payrelay.webhook;
 
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.payrelay.payments.lifecycle.Fact;
 import io.payrelay.payments.store.ExceptionStore;
 import io.payrelay.platform.errors.Category;
@@ -14,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.Jdbi;
 import org.jspecify.annotations.Nullable;
@@ -62,6 +64,21 @@ public final class ParkedMatcher implements Worker {
     this.clock = clock;
     this.park = park;
     this.metrics = metrics;
+  }
+
+  /**
+   * One for a command's {@link #reprocess}: without metrics, under a login with the role
+   * payrelay_operator or payrelay_ingest.
+   */
+  public static ParkedMatcher forCommands(
+      Jdbi jdbi, List<WebhookAdapter> adapters, InstantSource clock, ParkSchedule park) {
+    return new ParkedMatcher(
+        jdbi, byName(adapters), clock, park, new IngestMetrics(new SimpleMeterRegistry()));
+  }
+
+  static Map<String, WebhookAdapter> byName(List<WebhookAdapter> adapters) {
+    return adapters.stream()
+        .collect(Collectors.toUnmodifiableMap(WebhookAdapter::name, Function.identity()));
   }
 
   @Override

@@ -16,7 +16,6 @@ import io.payrelay.schemas.Migrations;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.time.InstantSource;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -78,10 +77,10 @@ public final class WebhookIngest implements AutoCloseable {
     boolean started = false;
     try {
       checkSchema(database);
-      Map<String, WebhookAdapter> byName = new HashMap<>();
-      adapters.forEach(adapter -> byName.put(adapter.name(), adapter));
+      Map<String, WebhookAdapter> byName = ParkedMatcher.byName(adapters);
       IngestMetrics metrics = new IngestMetrics(telemetry.registry());
-      Ingest ingest = new Ingest(database.jdbi(), clock, config.park(), faults);
+      Ingest ingest =
+          new Ingest(database.jdbi(), clock, config.park(), config.statementTimeout(), faults);
       WebhookEndpoint endpoint =
           new WebhookEndpoint(byName, ingest, clock, config.concurrentRequestsMax(), metrics);
       ParkedMatcher matcher =

@@ -10,6 +10,7 @@ import io.payrelay.platform.config.Settings;
 import io.payrelay.platform.database.DatabaseConfig;
 import io.payrelay.platform.telemetry.Telemetry;
 import io.payrelay.platform.telemetry.TelemetryConfig;
+import io.payrelay.providers.WebhookAdapter;
 import io.payrelay.providers.generic.GenericWebhookConfig;
 import io.payrelay.providers.generic.GenericWebhooks;
 import io.payrelay.schemas.EventCatalogue;
@@ -29,6 +30,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
+import javax.sql.DataSource;
 import org.jdbi.v3.core.Jdbi;
 import org.postgresql.ds.PGSimpleDataSource;
 
@@ -46,14 +48,16 @@ final class IngestFixture implements AutoCloseable {
 
   private static final AtomicInteger IDS = new AtomicInteger();
 
+  final DataSource connections;
   final Jdbi owner;
   final WebhookIngest ingest;
   final Telemetry telemetry;
   private final HttpClient http =
       HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
 
-  private IngestFixture(Jdbi owner, WebhookIngest ingest, Telemetry telemetry) {
-    this.owner = owner;
+  private IngestFixture(DataSource connections, WebhookIngest ingest, Telemetry telemetry) {
+    this.connections = connections;
+    this.owner = Jdbi.create(connections);
     this.ingest = ingest;
     this.telemetry = telemetry;
   }
@@ -101,17 +105,20 @@ final class IngestFixture implements AutoCloseable {
         WebhookIngest.start(
             config,
             new DatabaseConfig(url, login, new Secret("ingest"), 8, Duration.ofSeconds(5)),
-            List.of(
-                new GenericWebhooks(
-                    new GenericWebhookConfig(
-                        "simulator",
-                        List.of(new Secret(OLD_SECRET), new Secret(SECRET)),
-                        Duration.ofMinutes(5)))),
+            List.of(adapter()),
             telemetry,
             InstantSource.system(),
             new Random(1),
             faults);
-    return new IngestFixture(owner, ingest, telemetry);
+    return new IngestFixture(source, ingest, telemetry);
+  }
+
+  static WebhookAdapter adapter() {
+    return new GenericWebhooks(
+        new GenericWebhookConfig(
+            "simulator",
+            List.of(new Secret(OLD_SECRET), new Secret(SECRET)),
+            Duration.ofMinutes(5)));
   }
 
   /** A new payment of 19.99 EUR, as an upstream service asks for it. */

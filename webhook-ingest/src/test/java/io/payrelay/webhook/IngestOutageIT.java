@@ -6,7 +6,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.payrelay.localstack.LocalPostgres;
+import java.sql.Connection;
+import java.sql.Statement;
 import java.time.Duration;
+import java.time.InstantSource;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
@@ -14,6 +18,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import org.jdbi.v3.core.Jdbi;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -107,6 +112,29 @@ class IngestOutageIT {
   }
 
   @Test
+  void givesUpOnAPaymentThatSomebodyKeepsLockedAndStoresNothing() {
+    try (IngestFixture fixture =
+        IngestFixture.start(
+            Map.of("PAYRELAY_INGEST_STATEMENT_TIMEOUT_MS", "200"), IngestFaults.NONE)) {
+      String payment = fixture.payment();
+      String id = newEventId();
+      String body = event("charge.succeeded", payment);
+
+      fixture.owner.useTransaction(
+          tx -> {
+            tx.select("SELECT 1 FROM payrelay.payment WHERE payment_id = ? FOR UPDATE", payment)
+                .mapTo(Integer.class)
+                .one();
+            assertThat(fixture.send(id, body)).isEqualTo(503);
+          });
+
+      assertThat(fixture.disposition(id)).isEqualTo("none");
+      assertThat(fixture.send(id, body)).isEqualTo(204);
+      assertThat(fixture.status(payment)).isEqualTo("SUCCEEDED");
+    }
+  }
+
+  @Test
   void handsAnEventWhosePaymentNeverComesToAPerson() {
     try (IngestFixture fixture =
         IngestFixture.start(Map.of("PAYRELAY_INGEST_PARK_LIMIT_MS", "200"), IngestFaults.NONE)) {
@@ -126,7 +154,7 @@ class IngestOutageIT {
 
       // The upstream's row turns up after all: a person applies the event.
       fixture.payment(payment);
-      assertThat(fixture.ingest.reprocess("simulator", id)).contains(Disposition.APPLIED);
+      assertThat(asOperator(fixture).reprocess("simulator", id)).contains(Disposition.APPLIED);
       assertThat(fixture.ingest.reprocess("simulator", id)).contains(Disposition.APPLIED);
       assertThat(fixture.status(payment)).isEqualTo("SUCCEEDED");
     }
@@ -171,6 +199,23 @@ class IngestOutageIT {
       pool.shutdownNow();
       fixture.close();
     }
+  }
+
+  private static ParkedMatcher asOperator(IngestFixture fixture) {
+    Jdbi operator =
+        Jdbi.create(
+            () -> {
+              Connection connection = fixture.connections.getConnection();
+              try (Statement statement = connection.createStatement()) {
+                statement.execute("SET ROLE payrelay_operator");
+              }
+              return connection;
+            });
+    return ParkedMatcher.forCommands(
+        operator,
+        List.of(IngestFixture.adapter()),
+        InstantSource.system(),
+        new ParkSchedule(Duration.ofSeconds(1), Duration.ofSeconds(1), Duration.ofSeconds(1)));
   }
 
   private static void awaitQuietly(CountDownLatch latch) {
