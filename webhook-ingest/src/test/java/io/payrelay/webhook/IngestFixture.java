@@ -148,7 +148,7 @@ final class IngestFixture implements AutoCloseable {
   static String event(
       String type, String paymentId, String charge, long amountMinor, String currency) {
     return """
-        {"type":"%s","timestamp":"%s","data":{"charge":"%s","merchant_transaction_id":"%s",
+        {"type":"%s","timestamp":"%s","data":{"id":"%s","merchant_transaction_id":"%s",
         "status":"whatever","amount":%d,"currency":"%s","payee_account":"acct_1",
         "failure_code":null}}"""
         .formatted(

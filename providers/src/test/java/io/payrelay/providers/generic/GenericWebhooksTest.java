@@ -118,7 +118,7 @@ class GenericWebhooksTest {
     byte[] digest = read(SUCCEEDED).businessDigest();
     String reordered =
         """
-        { "data": {"currency":"EUR", "amount":1999, "charge":"ch_1", "status":"succeeded",
+        { "data": {"currency":"EUR", "amount":1999, "id":"ch_1", "status":"succeeded",
           "merchant_transaction_id":"pay_0001", "created_at":"2026-01-02T02:59:59Z",
           "failure_code":null, "payee_account":"acct_1"},
           "timestamp":"2026-01-02T09:00:00Z", "type":"charge.succeeded" }""";
