@@ -198,6 +198,8 @@ final class RelaySession implements AutoCloseable {
       log.info("slot={} streaming from {}", config.slotName(), start);
       runEngine(batches);
     } finally {
+      // The interrupt of end() has done its work, and close() would stumble over it.
+      boolean unused = Thread.interrupted();
       // Aborts what is open, if Kafka answers; if not, the next owner's fencing does.
       made.close(PRODUCER_CLOSE_LIMIT);
     }

@@ -3,11 +3,17 @@ package io.payrelay.relay;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.payrelay.localstack.TestDatabase;
+import io.payrelay.localstack.TestInfra;
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.PayrelayException;
 import io.payrelay.schemas.Topic;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.Statement;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
@@ -46,6 +52,31 @@ class RelayBootstrapIT {
       OutboxOracle.Verdict verdict = oracle.await(Duration.ofSeconds(20));
       assertThat(verdict.rows()).isEqualTo(4);
       assertThat(verdict.clean()).as("%s", verdict).isTrue();
+    }
+  }
+
+  @Test
+  void ownerNeedsNoSuperuser() throws Exception {
+    TestDatabase database = TestInfra.shared().newDatabase();
+    String owner = database.name() + "_owner";
+    try (Connection connection =
+            DriverManager.getConnection(database.jdbcUrl(), database.user(), database.password());
+        Statement superuser = connection.createStatement()) {
+      superuser.execute("CREATE ROLE %s LOGIN CREATEROLE REPLICATION".formatted(owner));
+      superuser.execute("ALTER DATABASE %s OWNER TO %s".formatted(database.name(), owner));
+      try (RelayFixture fixture =
+          new RelayFixture(
+              database.jdbcUrl(), owner, TestInfra.shared().bootstrapServers(), Map.of())) {
+        fixture.bootstrap(step -> {}).run();
+        superuser.execute("CREATE ROLE %s LOGIN REPLICATION".formatted(fixture.relayUser));
+        superuser.execute("GRANT payrelay_relay TO " + fixture.relayUser);
+        try (OutboxOracle oracle = fixture.oracle()) {
+          fixture.startActive();
+          fixture.insertCommitted(2, 2);
+
+          assertThat(oracle.await(Duration.ofSeconds(20)).clean()).isTrue();
+        }
+      }
     }
   }
 
@@ -118,6 +149,9 @@ class RelayBootstrapIT {
       assertThat(RelayFixture.refusal(fixture.start())).contains("timeline");
       write(fixture, at(real, new DatabaseIdentity(origin.systemId(), origin.timeline(), "x")));
       assertThat(RelayFixture.refusal(fixture.start())).contains("another Kafka cluster");
+      // The heartbeats' own messages are of another transaction than the one it waits for.
+      write(fixture, new Position(real.commitLsn(), 0, 1, 5, origin));
+      assertThat(RelayFixture.refusal(fixture.start())).contains("does not fit");
       write(fixture, real);
       fixture.startActive();
     }
