@@ -131,8 +131,8 @@ final class BatchPublisher
   }
 
   private void publish(List<RecordChangeEvent<SourceRecord>> batch) {
-    long rows = 0;
-    long deadLetters = 0;
+    int rows = 0;
+    int deadLetters = 0;
     long commitTimeUsec = 0;
     for (RecordChangeEvent<SourceRecord> event : batch) {
       OutboxRow row = track(event.record());

@@ -1,12 +1,14 @@
 package io.payrelay.relay;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import io.payrelay.platform.database.DatabaseConfig;
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.PayrelayException;
+import java.net.URI;
+import java.net.URLDecoder;
 import java.util.Properties;
 import java.util.Set;
-import org.postgresql.Driver;
-import org.postgresql.PGProperty;
 
 /** Debezium's properties. Each is chosen for exactly-once or for latency. Stateless. */
 final class EngineSettings {
@@ -16,6 +18,7 @@ final class EngineSettings {
   static final String MESSAGE_TOPIC = PREFIX + ".message";
 
   private static final String QUEUE_BYTES_MAX = Integer.toString(32 * 1024 * 1024);
+  private static final int DEFAULT_PORT = 5432;
   private static final String CONFIRM_INTERVAL_MS = "500";
 
   /** Parameters of the JDBC URL that Debezium has settings of its own for. */
@@ -74,39 +77,29 @@ final class EngineSettings {
   }
 
   private static void connection(Properties properties, DatabaseConfig database) {
-    Properties parsed = Driver.parseURL(database.url(), new Properties());
-    if (parsed == null) {
-      throw new PayrelayException(
-          Category.FATAL, "PAYRELAY_DATABASE_URL is not an address that the driver understands");
-    }
-    String host = PGProperty.PG_HOST.getOrDefault(parsed);
-    if (host == null || host.contains(",")) {
+    URI address = URI.create(database.url().substring("jdbc:".length()));
+    String path = address.getPath();
+    if (address.getHost() == null || path == null || path.length() < 2) {
       throw new PayrelayException(
           Category.FATAL,
-          "PAYRELAY_DATABASE_URL must name one host: a slot lives on one server, use an address that follows the primary");
+          "PAYRELAY_DATABASE_URL must name one host and a database: a slot lives on one server, use"
+              + " an address that follows the primary");
     }
-    properties.setProperty("database.hostname", host);
-    properties.setProperty("database.port", text(parsed, PGProperty.PG_PORT));
-    properties.setProperty("database.dbname", text(parsed, PGProperty.PG_DBNAME));
+    int port = address.getPort() < 0 ? DEFAULT_PORT : address.getPort();
+    properties.setProperty("database.hostname", address.getHost());
+    properties.setProperty("database.port", Integer.toString(port));
+    properties.setProperty("database.dbname", path.substring(1));
     properties.setProperty("database.user", database.user());
     properties.setProperty("database.password", database.password().reveal());
-    Set<String> taken =
-        Set.of(
-            PGProperty.PG_HOST.getName(),
-            PGProperty.PG_PORT.getName(),
-            PGProperty.PG_DBNAME.getName(),
-            PGProperty.USER.getName(),
-            PGProperty.PASSWORD.getName());
-    for (String name : parsed.stringPropertyNames()) {
-      if (!taken.contains(name)) {
+    String query = address.getRawQuery() == null ? "" : address.getRawQuery();
+    for (String parameter : query.split("&", -1)) {
+      int equals = parameter.indexOf('=');
+      if (equals > 0) {
+        String name = parameter.substring(0, equals);
         String prefix = TLS.contains(name) ? "database." : "driver.";
-        properties.setProperty(prefix + name, parsed.getProperty(name));
+        properties.setProperty(
+            prefix + name, URLDecoder.decode(parameter.substring(equals + 1), UTF_8));
       }
     }
-  }
-
-  private static String text(Properties parsed, PGProperty property) {
-    String value = property.getOrDefault(parsed);
-    return value == null ? "" : value;
   }
 }

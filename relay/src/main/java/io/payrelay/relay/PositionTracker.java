@@ -45,7 +45,8 @@ final class PositionTracker {
   boolean row(long rowTxId, long lsn, long lsnCommit, long timeUsec) {
     enter(rowTxId, lsnCommit, timeUsec);
     if (Long.compareUnsigned(lsn, lastLsn) < 0) {
-      throw corrupt("a row of it at %s came after one at %s", Lsn.text(lsn), Lsn.text(lastLsn));
+      throw corrupt(
+          "a row of it at %s came after one at %s".formatted(Lsn.text(lsn), Lsn.text(lastLsn)));
     }
     lastLsn = lsn;
     if (toDrop > 0) {
@@ -67,7 +68,7 @@ final class PositionTracker {
       return;
     }
     if (toDrop > 0) {
-      throw corrupt("it ended %d rows before that", toDrop);
+      throw corrupt("it ended %d rows before that".formatted(toDrop));
     }
     moveTo(lsnCommit);
     commitTimeUsec = Math.max(commitTimeUsec, timeUsec);
@@ -88,13 +89,13 @@ final class PositionTracker {
     }
     if (newTxId == txId) {
       if (lsnCommit != commitLsn) {
-        throw corrupt("another transaction ended inside it, at %s", Lsn.text(lsnCommit));
+        throw corrupt("another transaction ended inside it, at %s".formatted(Lsn.text(lsnCommit)));
       }
       openTimeUsec = timeUsec;
       return;
     }
     if (toDrop > 0) {
-      throw corrupt("transaction %d came %d rows before that", newTxId, toDrop);
+      throw corrupt("transaction %d came %d rows before that".formatted(newTxId, toDrop));
     }
     moveTo(lsnCommit);
     commitTimeUsec = Math.max(commitTimeUsec, openTimeUsec);
@@ -114,11 +115,11 @@ final class PositionTracker {
     commitLsn = lsnCommit;
   }
 
-  private PayrelayException corrupt(String form, Object... arguments) {
+  private PayrelayException corrupt(String what) {
     return new PayrelayException(
         Category.FATAL,
         "The replication stream does not fit the relay's position (%s): %s. Nothing more is published;"
-                .formatted(place(), form.formatted(arguments))
+                .formatted(place(), what)
             + " run `payrelay relay recover`");
   }
 

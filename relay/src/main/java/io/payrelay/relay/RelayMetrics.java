@@ -46,7 +46,7 @@ final class RelayMetrics {
     }
   }
 
-  void published(long rowCount, long deadLetterCount) {
+  void published(int rowCount, int deadLetterCount) {
     rows.increment(rowCount);
     deadLetters.increment(deadLetterCount);
   }

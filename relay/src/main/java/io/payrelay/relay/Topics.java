@@ -7,6 +7,7 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -22,9 +23,14 @@ import org.apache.kafka.common.config.TopicConfig;
 import org.apache.kafka.common.errors.AuthorizationException;
 import org.apache.kafka.common.errors.TopicExistsException;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Makes the topics, and tells whether existing ones are as they must be. Stateless. */
 final class Topics {
+
+  private static final Logger log = LoggerFactory.getLogger(Topics.class);
 
   /** What Kafka takes where nobody has set another size. */
   static final int RECORD_BYTES_MAX_DEFAULT = 1_048_588;
@@ -57,8 +63,7 @@ final class Topics {
       try {
         Futures.get(made);
       } catch (TopicExistsException e) {
-        // Somebody made it in this moment: it is verified below like any other.
-        continue;
+        log.debug("a topic was made by somebody else in this moment: it is verified below", e);
       }
     }
     verify(admin, topics);
@@ -101,7 +106,7 @@ final class Topics {
     Map<String, TopicDescription> found = describe(admin, names);
     Map<String, Config> configs = configs(admin, names);
     for (Topic topic : topics) {
-      int partitions = found.get(topic.name()).partitions().size();
+      int partitions = Objects.requireNonNull(found.get(topic.name())).partitions().size();
       if (partitions != topic.partitions()) {
         throw StartupCheck.refused(
             "Topic %s has %d partitions and must have %d: another number would break the order of events already there; make it anew or use another cluster"
@@ -149,8 +154,8 @@ final class Topics {
     return text.isEmpty() ? RECORD_BYTES_MAX_DEFAULT : Integer.parseInt(text);
   }
 
-  private static String value(Config config, String name) {
-    ConfigEntry entry = config.get(name);
+  private static String value(@Nullable Config config, String name) {
+    ConfigEntry entry = config == null ? null : config.get(name);
     return entry == null || entry.value() == null ? "" : entry.value();
   }
 }
