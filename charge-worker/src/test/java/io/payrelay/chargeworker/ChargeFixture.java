@@ -53,7 +53,6 @@ final class ChargeFixture implements AutoCloseable {
   private static final String API_KEY = "sk_test_simulator";
   private static Shared started;
 
-
   final String provider = "sim-" + UUID.randomUUID().toString().substring(0, 8);
   private final Shared shared;
   private final List<Runnable> opened = new ArrayList<>();

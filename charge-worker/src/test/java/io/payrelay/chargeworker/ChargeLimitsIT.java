@@ -9,6 +9,8 @@ import io.payrelay.payments.lifecycle.Observation;
 import io.payrelay.payments.lifecycle.PaymentStatus;
 import io.payrelay.payments.money.Money;
 import io.payrelay.payments.store.FactStore;
+import io.payrelay.providers.ChargeCall;
+import io.payrelay.providers.Prepared;
 import io.payrelay.providers.generic.GenericProvider;
 import io.payrelay.schemas.Topic;
 import io.payrelay.simulator.Fault;
@@ -162,6 +164,42 @@ class ChargeLimitsIT {
     awaitExceptions(id, "UNRESOLVED");
     assertThat(fixture.attempts(id)).endsWith("QUERY NOT_FOUND");
     assertThat(ChargeFixture.charges(simulator, id)).isEmpty();
+  }
+
+  @Test
+  void noticesThatAProviderChargedTwice() throws Exception {
+    ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig());
+    GenericProvider provider = fixture.provider(simulator);
+    String id = ChargeFixture.newId();
+    fixture.insert(id, "pm_card");
+    byte[] body = ((Prepared.Ready) provider.prepareCharge(fixture.payment(id))).body();
+    for (String key : List.of("foreign-1-" + id, "foreign-2-" + id)) {
+      long deadlineNs = System.nanoTime() + Duration.ofSeconds(10).toNanos();
+      provider.charge(new ChargeCall(id, key, body, deadlineNs, Duration.ofSeconds(5))).join();
+    }
+    simulator.script(id, Fault.RESET_BEFORE);
+    fixture.worker(provider, Map.of("QUERY_DELAYS_MS", "50"));
+
+    fixture.send(id);
+
+    awaitExceptions(id, "DOUBLE_CHARGE");
+    assertThat(fixture.payment(id).status()).isEqualTo(PaymentStatus.SUCCEEDED);
+    assertThat(fixture.nextAction(id)).isEqualTo("none");
+  }
+
+  @Test
+  void cancelsAChargeThatIsPendingForTooLong() throws Exception {
+    ProviderSimulator simulator =
+        fixture.simulator(fixture.simulatorConfig().pendingSettleDelay(Duration.ofHours(1)));
+    fixture.worker(
+        fixture.provider(simulator),
+        Map.of("QUERY_DELAYS_MS", "50", "QUERY_DELAY_CAP_MS", "100", "PENDING_EXPIRY_MS", "300"));
+
+    String id = fixture.pay("pm_pending");
+
+    awaitStatus(id, PaymentStatus.FAILED);
+    assertThat(fixture.payment(id).failureCode()).isEqualTo("canceled");
+    assertThat(fixture.attempts(id)).endsWith("CANCEL DECLINED");
   }
 
   @Test
