@@ -16,6 +16,7 @@ import io.payrelay.schemas.Topic;
 import io.payrelay.simulator.Fault;
 import io.payrelay.simulator.ProviderSimulator;
 import io.payrelay.simulator.QueryFault;
+import io.payrelay.simulator.SimulatedCharge;
 import java.net.ServerSocket;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
@@ -275,10 +276,7 @@ class ChargeLimitsIT {
             "BREAKER_WAIT_MS", "400",
             "RETRY_FIRST_MS", "20",
             "RETRY_CAP_MS", "50"));
-    List<String> ids = new ArrayList<>();
-    for (int i = 0; i < 10; i++) {
-      ids.add(fixture.pay("pm_card"));
-    }
+    List<String> ids = fixture.payAll(10, "pm_card");
     await().until(() -> ids.stream().allMatch(id -> !fixture.nextAction(id).equals("-")));
     String settled = ids.get(0);
     succeedByWebhook(settled);
@@ -290,7 +288,9 @@ class ChargeLimitsIT {
 
     ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig().port(port));
 
-    ids.forEach(id -> awaitStatus(id, PaymentStatus.SUCCEEDED));
+    await()
+        .atMost(Duration.ofSeconds(20))
+        .until(() -> fixture.count(ids, PaymentStatus.SUCCEEDED) == 10);
     assertThat(simulator.charges()).hasSize(9);
     await().until(() -> fixture.nextAction(settled), next -> next.equals("none"));
     assertThat(ChargeFixture.charges(simulator, settled)).isEmpty();
@@ -299,18 +299,20 @@ class ChargeLimitsIT {
   @Test
   void keepsToTheRate() throws Exception {
     ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig());
-    fixture.worker(fixture.provider(simulator), Map.of("RATE_PER_SECOND", "20"));
-    List<String> ids = new ArrayList<>();
-    long startedNs = System.nanoTime();
-    for (int i = 0; i < 30; i++) {
-      ids.add(fixture.pay("pm_card"));
-    }
+    ChargeWorker worker =
+        fixture.worker(fixture.provider(simulator), Map.of("RATE_PER_SECOND", "20"));
 
-    ids.forEach(id -> awaitStatus(id, PaymentStatus.SUCCEEDED));
+    List<String> ids = fixture.payAll(60, "pm_card");
+    await()
+        .atMost(Duration.ofSeconds(20))
+        .until(() -> fixture.count(ids, PaymentStatus.SUCCEEDED) == 60);
 
-    assertThat(Duration.ofNanos(System.nanoTime() - startedNs))
-        .isGreaterThan(Duration.ofMillis(1_300));
+    List<Instant> calls =
+        simulator.charges().stream().map(SimulatedCharge::createdAt).sorted().toList();
+    assertThat(Duration.between(calls.get(0), calls.get(59)))
+        .isGreaterThan(Duration.ofMillis(2_500));
     assertThat(ids).allMatch(id -> fixture.attempts(id).size() == 1);
+    assertThat(worker.health()).isEqualTo("ok");
   }
 
   private void succeedByWebhook(String id) {
