@@ -15,6 +15,7 @@ import io.payrelay.payments.store.OperationStore;
 import io.payrelay.payments.store.PaymentStore;
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.Failures;
+import io.payrelay.platform.errors.PayrelayException;
 import io.payrelay.platform.telemetry.LogContext;
 import io.payrelay.providers.PaymentProvider;
 import io.payrelay.providers.Prepared;
@@ -55,7 +56,7 @@ final class Acceptance {
     REFUSED,
     /** There is no such payment, as far as we can see now. */
     NOT_VISIBLE,
-    /** The database refuses what it leads to. */
+    /** The adapter or the database fails on what it leads to, and will again. */
     REJECTED
   }
 
@@ -94,10 +95,7 @@ final class Acceptance {
         throw e;
       }
       if (triggers.size() == 1) {
-        log.error(
-            "charge request refused payment_id={} sqlstate={}",
-            triggers.get(0).paymentId(),
-            Failures.sqlState(e));
+        log.error("charge request refused payment_id={}", triggers.get(0).paymentId(), e);
         return List.of(Verdict.REJECTED);
       }
       // One of them is wrong; the others are not to suffer for it.
@@ -158,7 +156,7 @@ final class Acceptance {
       warn(payment, "no adapter for the payment's provider");
       return new Outcome(Verdict.REFUSED, null, null, unknownProvider(payment));
     }
-    Prepared prepared = provider.prepareCharge(payment);
+    Prepared prepared = prepare(provider, payment);
     if (prepared instanceof Prepared.Ready ready) {
       return new Outcome(Verdict.DONE, operation(payment, ready.body()), null, null);
     }
@@ -168,6 +166,16 @@ final class Acceptance {
         null,
         fact(payment, Observation.REFUSED, refused.code(), Map.of("reason", refused.reason())),
         null);
+  }
+
+  /** A fault of an adapter is one payment's trouble, not that of all behind it. */
+  private static Prepared prepare(PaymentProvider provider, Payment payment) {
+    try {
+      return provider.prepareCharge(payment);
+    } catch (RuntimeException e) {
+      throw new PayrelayException(
+          Category.REJECTED, "The adapter of " + provider.name() + " fails on a payment", e);
+    }
   }
 
   private static NewOperation operation(Payment payment, byte[] body) {

@@ -183,7 +183,7 @@ final class ChargeConsumer implements Worker, ConsumerRebalanceListener, AutoClo
   private @Nullable String reason(Received received, Acceptance.Verdict verdict) {
     return switch (verdict) {
       case DONE, REFUSED -> null;
-      case REJECTED -> "the database refuses what it leads to";
+      case REJECTED -> "what it leads to is refused by adapter or database";
       case NOT_VISIBLE ->
           clock.millis() - received.firstSeenMs() < notVisibleLimit.toMillis()
               ? null

@@ -110,10 +110,15 @@ final class Dispatcher implements Worker {
     };
   }
 
-  /** The bytes leave while the key is safe, and early enough to be answered within the lease. */
+  /**
+   * The bytes leave while the key is safe, and early enough to be answered within the lease. The
+   * first time they cannot be a repetition, however short the provider's memory.
+   */
   private Duration sendLeft(Claim claim) {
     Duration ours = claim.leaseLeft().minus(config.callTimeout());
-    return ours.compareTo(claim.keySafeLeft()) < 0 ? ours : claim.keySafeLeft();
+    return claim.callCount() == 1 || ours.compareTo(claim.keySafeLeft()) < 0
+        ? ours
+        : claim.keySafeLeft();
   }
 
   private static ProviderAnswer adapterFailed(Throwable failure) {

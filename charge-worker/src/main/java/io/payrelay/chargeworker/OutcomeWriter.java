@@ -1,6 +1,7 @@
 package io.payrelay.chargeworker;
 
 import io.payrelay.payments.lifecycle.Decision.NextAction;
+import io.payrelay.payments.lifecycle.ExceptionCase;
 import io.payrelay.payments.lifecycle.Fact;
 import io.payrelay.payments.lifecycle.FactSource;
 import io.payrelay.payments.lifecycle.Observation;
@@ -94,7 +95,8 @@ final class OutcomeWriter implements Worker {
     int count = batch.size();
     try {
       write(batch);
-      done(List.copyOf(batch));
+      batch.forEach(this::done);
+      batch.clear();
     } catch (RuntimeException e) {
       if (!concernsOne(e)) {
         throw e;
@@ -106,7 +108,8 @@ final class OutcomeWriter implements Worker {
   }
 
   private void writeOneByOne() {
-    for (Outcome outcome : List.copyOf(batch)) {
+    while (!batch.isEmpty()) {
+      Outcome outcome = batch.get(0);
       try {
         write(List.of(outcome));
       } catch (RuntimeException e) {
@@ -119,7 +122,8 @@ final class OutcomeWriter implements Worker {
             Failures.sqlState(e));
         writeAsUnknown(outcome);
       }
-      done(List.of(outcome));
+      done(outcome);
+      batch.remove(0);
     }
   }
 
@@ -135,14 +139,17 @@ final class OutcomeWriter implements Worker {
   private void write(List<Outcome> outcomes) {
     Instant now = clock.instant();
     List<Result> results = outcomes.stream().map(outcome -> result(outcome, now)).toList();
-    jdbi.useTransaction(tx -> write(tx, results, now));
+    List<FactStore.Applied> applied = jdbi.inTransaction(tx -> write(tx, results, now));
+    warnOfCases(applied);
     faults.reached(ChargeFaults.Point.AFTER_WRITE);
   }
 
-  private void write(Handle tx, List<Result> results, Instant now) {
+  private List<FactStore.Applied> write(Handle tx, List<Result> results, Instant now) {
     List<Fact> observed = results.stream().flatMap(result -> result.facts().stream()).toList();
-    List<FactStore.Applied> applied =
-        observed.isEmpty() ? List.of() : facts.apply(tx, observed, now);
+    List<FactStore.Applied> applied = new ArrayList<>();
+    if (!observed.isEmpty()) {
+      applied.addAll(facts.apply(tx, observed, now));
+    }
     List<Fact> unresolved = new ArrayList<>();
     List<FinishedAttempt> finished = new ArrayList<>(results.size());
     int from = 0;
@@ -162,9 +169,10 @@ final class OutcomeWriter implements Worker {
       finished.add(finished(result, step));
     }
     if (!unresolved.isEmpty()) {
-      facts.apply(tx, unresolved, now);
+      applied.addAll(facts.apply(tx, unresolved, now));
     }
     operations.finish(tx, finished);
+    return applied;
   }
 
   private static boolean settles(FactStore.Applied applied) {
@@ -237,30 +245,41 @@ final class OutcomeWriter implements Worker {
     jdbi.useTransaction(tx -> operations.finish(tx, List.of(attempt)));
   }
 
-  private void done(List<Outcome> outcomes) {
-    for (Outcome outcome : outcomes) {
-      Claim claim = outcome.claim();
-      AttemptOutcome how = attemptOutcome(outcome.answer().result());
-      metrics.call(claim.provider(), claim.action(), how, outcome.took());
-      if (outcome.answer().result() instanceof ProviderResult.NotProcessed notProcessed
+  private void done(Outcome outcome) {
+    Claim claim = outcome.claim();
+    ProviderResult result = outcome.answer().result();
+    AttemptOutcome how = attemptOutcome(result);
+    metrics.call(claim.provider(), claim.action(), how, outcome.took());
+    try (LogContext context = LogContext.ofPayment(claim.paymentId(), claim.traceId())) {
+      context.with("attempt", Integer.toString(claim.attemptNumber()));
+      log.debug(
+          "action={} outcome={} http_status={} took_ms={}",
+          claim.action(),
+          how,
+          outcome.answer().httpStatus(),
+          outcome.took().toMillis());
+      if (result instanceof ProviderResult.NotProcessed notProcessed
           && notProcessed.reason().equals(PaymentProvider.AUTHENTICATION_REFUSED)) {
         metrics.authenticationRefused();
-        log.warn(
-            "provider={} refuses our API key: set the provider's key; charges wait",
-            claim.provider());
-      }
-      try (LogContext context = LogContext.ofPayment(claim.paymentId(), claim.traceId())) {
-        context.with("attempt", Integer.toString(claim.attemptNumber()));
-        log.debug(
-            "action={} outcome={} http_status={} took_ms={}",
-            claim.action(),
-            how,
-            outcome.answer().httpStatus(),
-            outcome.took().toMillis());
+        log.warn("provider={} refuses our API key: charges wait for a right one", claim.provider());
       }
     }
-    batch.removeAll(outcomes);
-    inFlight.add(-outcomes.size());
+    inFlight.add(-1);
+  }
+
+  private static void warnOfCases(List<FactStore.Applied> applied) {
+    for (FactStore.Applied one : applied) {
+      if (one.decision() == null || one.before() == null) {
+        continue;
+      }
+      for (ExceptionCase opened : one.decision().exceptions()) {
+        try (LogContext context =
+            LogContext.ofPayment(one.before().paymentId(), one.before().traceId())) {
+          context.with("kind", opened.kind().name());
+          log.warn("a person has to look: {}", opened.businessKey());
+        }
+      }
+    }
   }
 
   private static AttemptOutcome attemptOutcome(ProviderResult result) {

@@ -5,6 +5,7 @@ import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.payrelay.localstack.TestDatabase;
 import io.payrelay.localstack.TestInfra;
 import io.payrelay.payments.lifecycle.Payment;
+import io.payrelay.payments.lifecycle.PaymentStatus;
 import io.payrelay.payments.store.PaymentStore;
 import io.payrelay.platform.config.Secret;
 import io.payrelay.platform.config.Settings;
@@ -32,12 +33,14 @@ import java.util.Map;
 import java.util.Random;
 import java.util.UUID;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.Jdbi;
 import org.postgresql.ds.PGSimpleDataSource;
 
@@ -178,6 +181,26 @@ final class ChargeFixture implements AutoCloseable {
     return id;
   }
 
+  /** Many payments, whose events come as fast as they can. */
+  List<String> payAll(int count, String paymentMethod) throws EncodingException {
+    List<String> ids = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      ids.add(newId());
+    }
+    shared
+        .admin()
+        .useTransaction(
+            tx ->
+                ids.forEach(
+                    id -> insert(tx, id, "{\"payment_method\": \"" + paymentMethod + "\"}")));
+    List<Future<?>> sent = new ArrayList<>();
+    for (String id : ids) {
+      sent.add(shared.producer().send(event(id, encode(id, 1200), null)));
+    }
+    sent.forEach(ChargeFixture::await);
+    return ids;
+  }
+
   static String newId() {
     return UUID.randomUUID().toString().replace("-", "");
   }
@@ -187,21 +210,21 @@ final class ChargeFixture implements AutoCloseable {
   }
 
   void insertRow(String id, String providerData) {
-    shared
-        .admin()
-        .useHandle(
-            handle ->
-                handle
-                    .createQuery(
-                        """
-                        SELECT payrelay.request_payment(:id, 'shop', :id, :provider, 1200, 'USD',
-                          provider_data => :data::jsonb, trace_id => 'trace-1')
-                        """)
-                    .bind("id", id)
-                    .bind("provider", provider)
-                    .bind("data", providerData)
-                    .mapTo(String.class)
-                    .one());
+    shared.admin().useHandle(handle -> insert(handle, id, providerData));
+  }
+
+  private void insert(Handle handle, String id, String providerData) {
+    handle
+        .createQuery(
+            """
+            SELECT payrelay.request_payment(:id, 'shop', :id, :provider, 1200, 'USD',
+              provider_data => :data::jsonb, trace_id => 'trace-1')
+            """)
+        .bind("id", id)
+        .bind("provider", provider)
+        .bind("data", providerData)
+        .mapTo(String.class)
+        .one();
   }
 
   void send(String id) throws EncodingException {
@@ -209,24 +232,53 @@ final class ChargeFixture implements AutoCloseable {
   }
 
   void send(String id, long amountMinor, Integer partition) throws EncodingException {
-    String json =
-        """
-        {"payment_id":"%s","merchant":"shop","merchant_order_id":"%s","provider":"%s",
-        "amount_minor":%d,"currency":"USD","trace_id":"trace-1"}"""
-            .formatted(id, id, provider, amountMinor);
-    sendBytes(id, codec.encode("ChargeRequested", json), partition);
+    sendBytes(id, encode(id, amountMinor), partition);
   }
 
   void sendBytes(String key, byte[] value, Integer partition) {
+    await(shared.producer().send(event(key, value, partition)));
+  }
+
+  private byte[] encode(String id, long amountMinor) throws EncodingException {
+    return codec.encode(
+        "ChargeRequested",
+        """
+        {"payment_id":"%s","merchant":"shop","merchant_order_id":"%s","provider":"%s",
+        "amount_minor":%d,"currency":"USD","trace_id":"trace-1"}"""
+            .formatted(id, id, provider, amountMinor));
+  }
+
+  private static ProducerRecord<byte[], byte[]> event(String key, byte[] value, Integer partition) {
     ProducerRecord<byte[], byte[]> event =
         new ProducerRecord<>(
             Topic.CHARGE_REQUESTS, partition, key.getBytes(StandardCharsets.UTF_8), value);
     event.headers().add("ce_type", "ChargeRequested".getBytes(StandardCharsets.UTF_8));
+    return event;
+  }
+
+  private static void await(Future<?> sent) {
     try {
-      shared.producer().send(event).get();
+      sent.get();
     } catch (InterruptedException | ExecutionException e) {
       throw new IllegalStateException("the test's event cannot be sent", e);
     }
+  }
+
+  /** How many of the payments have that status. */
+  long count(List<String> ids, PaymentStatus status) {
+    return workerJdbi()
+        .withHandle(
+            handle ->
+                handle
+                    .createQuery(
+                        """
+                        SELECT count(*) FROM payrelay.payment
+                        WHERE payment_id = ANY (:ids) AND status = :status
+                        """)
+                    .bindArray("ids", String.class, ids)
+                    .bind("status", status.name())
+                    .mapTo(Long.class)
+                    .one());
   }
 
   KafkaConfig kafka() {

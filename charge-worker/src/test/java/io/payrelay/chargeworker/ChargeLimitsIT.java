@@ -9,11 +9,14 @@ import io.payrelay.payments.lifecycle.Observation;
 import io.payrelay.payments.lifecycle.PaymentStatus;
 import io.payrelay.payments.money.Money;
 import io.payrelay.payments.store.FactStore;
+import io.payrelay.providers.ChargeCall;
+import io.payrelay.providers.Prepared;
 import io.payrelay.providers.generic.GenericProvider;
 import io.payrelay.schemas.Topic;
 import io.payrelay.simulator.Fault;
 import io.payrelay.simulator.ProviderSimulator;
 import io.payrelay.simulator.QueryFault;
+import io.payrelay.simulator.SimulatedCharge;
 import java.net.ServerSocket;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
@@ -165,6 +168,42 @@ class ChargeLimitsIT {
   }
 
   @Test
+  void noticesThatAProviderChargedTwice() throws Exception {
+    ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig());
+    GenericProvider provider = fixture.provider(simulator);
+    String id = ChargeFixture.newId();
+    fixture.insert(id, "pm_card");
+    byte[] body = ((Prepared.Ready) provider.prepareCharge(fixture.payment(id))).body();
+    for (String key : List.of("foreign-1-" + id, "foreign-2-" + id)) {
+      long deadlineNs = System.nanoTime() + Duration.ofSeconds(10).toNanos();
+      provider.charge(new ChargeCall(id, key, body, deadlineNs, Duration.ofSeconds(5))).join();
+    }
+    simulator.script(id, Fault.RESET_BEFORE);
+    fixture.worker(provider, Map.of("QUERY_DELAYS_MS", "50"));
+
+    fixture.send(id);
+
+    awaitExceptions(id, "DOUBLE_CHARGE");
+    assertThat(fixture.payment(id).status()).isEqualTo(PaymentStatus.SUCCEEDED);
+    assertThat(fixture.nextAction(id)).isEqualTo("none");
+  }
+
+  @Test
+  void cancelsAChargeThatIsPendingForTooLong() throws Exception {
+    ProviderSimulator simulator =
+        fixture.simulator(fixture.simulatorConfig().pendingSettleDelay(Duration.ofHours(1)));
+    fixture.worker(
+        fixture.provider(simulator),
+        Map.of("QUERY_DELAYS_MS", "50", "QUERY_DELAY_CAP_MS", "100", "PENDING_EXPIRY_MS", "300"));
+
+    String id = fixture.pay("pm_pending");
+
+    awaitStatus(id, PaymentStatus.FAILED);
+    assertThat(fixture.payment(id).failureCode()).isEqualTo("canceled");
+    assertThat(fixture.attempts(id)).endsWith("CANCEL DECLINED");
+  }
+
+  @Test
   void waitsForAPaymentThatIsNotVisibleYetWithoutBlockingOthers() throws Exception {
     ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig());
     fixture.worker(fixture.provider(simulator), Map.of());
@@ -237,10 +276,7 @@ class ChargeLimitsIT {
             "BREAKER_WAIT_MS", "400",
             "RETRY_FIRST_MS", "20",
             "RETRY_CAP_MS", "50"));
-    List<String> ids = new ArrayList<>();
-    for (int i = 0; i < 10; i++) {
-      ids.add(fixture.pay("pm_card"));
-    }
+    List<String> ids = fixture.payAll(10, "pm_card");
     await().until(() -> ids.stream().allMatch(id -> !fixture.nextAction(id).equals("-")));
     String settled = ids.get(0);
     succeedByWebhook(settled);
@@ -252,7 +288,9 @@ class ChargeLimitsIT {
 
     ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig().port(port));
 
-    ids.forEach(id -> awaitStatus(id, PaymentStatus.SUCCEEDED));
+    await()
+        .atMost(Duration.ofSeconds(20))
+        .until(() -> fixture.count(ids, PaymentStatus.SUCCEEDED) == 10);
     assertThat(simulator.charges()).hasSize(9);
     await().until(() -> fixture.nextAction(settled), next -> next.equals("none"));
     assertThat(ChargeFixture.charges(simulator, settled)).isEmpty();
@@ -261,18 +299,20 @@ class ChargeLimitsIT {
   @Test
   void keepsToTheRate() throws Exception {
     ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig());
-    fixture.worker(fixture.provider(simulator), Map.of("RATE_PER_SECOND", "20"));
-    List<String> ids = new ArrayList<>();
-    long startedNs = System.nanoTime();
-    for (int i = 0; i < 30; i++) {
-      ids.add(fixture.pay("pm_card"));
-    }
+    ChargeWorker worker =
+        fixture.worker(fixture.provider(simulator), Map.of("RATE_PER_SECOND", "20"));
 
-    ids.forEach(id -> awaitStatus(id, PaymentStatus.SUCCEEDED));
+    List<String> ids = fixture.payAll(60, "pm_card");
+    await()
+        .atMost(Duration.ofSeconds(20))
+        .until(() -> fixture.count(ids, PaymentStatus.SUCCEEDED) == 60);
 
-    assertThat(Duration.ofNanos(System.nanoTime() - startedNs))
-        .isGreaterThan(Duration.ofMillis(1_300));
+    List<Instant> calls =
+        simulator.charges().stream().map(SimulatedCharge::createdAt).sorted().toList();
+    assertThat(Duration.between(calls.get(0), calls.get(59)))
+        .isGreaterThan(Duration.ofMillis(2_500));
     assertThat(ids).allMatch(id -> fixture.attempts(id).size() == 1);
+    assertThat(worker.health()).isEqualTo("ok");
   }
 
   private void succeedByWebhook(String id) {

@@ -6,6 +6,7 @@ import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.Failures;
 import io.payrelay.platform.errors.PayrelayException;
 import org.jdbi.v3.core.Jdbi;
+import org.jdbi.v3.core.statement.StatementExceptions;
 import org.jdbi.v3.postgres.PostgresPlugin;
 
 /** A bounded connection pool with JDBI on top. Safe for any thread; close it last. */
@@ -17,6 +18,9 @@ public final class Database implements AutoCloseable {
   private Database(HikariDataSource pool) {
     this.pool = pool;
     this.jdbi = Jdbi.create(pool).installPlugin(new PostgresPlugin());
+    // Failures are logged: their messages must not hold what was bound.
+    jdbi.getConfig(StatementExceptions.class)
+        .setMessageRendering(StatementExceptions.MessageRendering.NONE);
   }
 
   /**
@@ -42,6 +46,8 @@ public final class Database implements AutoCloseable {
     // A peer that vanished without a word must not hold a connection for the hours TCP would wait.
     hikari.addDataSourceProperty("socketTimeout", "60");
     hikari.addDataSourceProperty("tcpKeepAlive", "true");
+    // The server's details quote rows.
+    hikari.addDataSourceProperty("logServerErrorDetail", "false");
     try {
       return new Database(new HikariDataSource(hikari));
     } catch (RuntimeException e) {

@@ -2,6 +2,7 @@ package io.payrelay.providers.generic;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.net.httpserver.HttpServer;
 import io.payrelay.payments.lifecycle.Payment;
@@ -21,6 +22,9 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
@@ -69,9 +73,19 @@ class GenericProviderTest {
 
   @Test
   void holdsTheBodyBackWhenTheDeadlinePassesWhileItConnects() {
+    serve(exchange -> exchange.sendResponseHeaders(200, -1));
     DeadlineBody body = new DeadlineBody(new byte[] {1}, System.nanoTime() - 1);
+    HttpRequest request =
+        HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + server.getAddress().getPort()))
+            .timeout(Duration.ofSeconds(5))
+            .POST(body)
+            .build();
 
-    assertThat(body.over()).isTrue();
+    // Past the provider's own look at the deadline, as if the connection had taken too long.
+    assertThatThrownBy(
+            () -> HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.discarding()))
+        .isInstanceOf(IOException.class);
+    assertThat(body.late()).isTrue();
     assertThat(body.left()).isFalse();
   }
 
