@@ -13,7 +13,12 @@ final class Progress {
   private static final long LINE_EVERY_NS = 5_000_000_000L;
 
   private final PrintWriter out;
-  private final boolean terminal = System.console() != null;
+
+  /**
+   * The launcher knows: Java cannot tell a terminal from a pipe in the same way on all versions.
+   */
+  private final boolean terminal = Boolean.getBoolean("payrelay.terminal");
+
   private long lastLineNs = System.nanoTime() - LINE_EVERY_NS;
 
   Progress(PrintWriter out) {
