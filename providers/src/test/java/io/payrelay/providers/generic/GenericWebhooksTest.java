@@ -32,7 +32,7 @@ class GenericWebhooksTest {
   private static final Instant NOW = Instant.parse("2026-01-02T03:04:05Z");
   private static final String SUCCEEDED =
       """
-      {"type":"charge.succeeded","timestamp":"2026-01-02T03:00:00Z","data":{"charge":"ch_1",
+      {"type":"charge.succeeded","timestamp":"2026-01-02T03:00:00Z","data":{"id":"ch_1",
        "merchant_transaction_id":"pay_0001","status":"succeeded","amount":1999,"currency":"EUR",
        "payee_account":"acct_1","failure_code":null,"created_at":"2026-01-02T02:59:59Z"}}""";
 
