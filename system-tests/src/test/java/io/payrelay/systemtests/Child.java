@@ -37,8 +37,15 @@ final class Child implements AutoCloseable {
   /** Starts the workbench's command line; it has no other PAYRELAY variables than those given. */
   static Child start(Path folder, Map<String, String> environment, String... arguments)
       throws IOException {
+    return startOn(System.getProperty("java.home"), folder, environment, arguments);
+  }
+
+  /** The same on the JDK of that folder. */
+  static Child startOn(
+      String javaHome, Path folder, Map<String, String> environment, String... arguments)
+      throws IOException {
     List<String> command = new ArrayList<>();
-    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.add(Path.of(javaHome, "bin", "java").toString());
     command.addAll(List.of("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
     command.addAll(List.of("-cp", System.getProperty("java.class.path")));
     command.add("io.payrelay.workbench.WorkbenchMain");

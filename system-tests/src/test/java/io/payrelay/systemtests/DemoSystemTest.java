@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The README's first command, in the storm. */
@@ -20,9 +21,21 @@ final class DemoSystemTest {
   @Test
   @Timeout(300)
   void theDemoInAStormHoldsEveryInvariantAndSaysSo() throws Exception {
+    demo(System.getProperty("java.home"));
+  }
+
+  @Test
+  @Timeout(300)
+  @EnabledIfSystemProperty(named = "payrelay.otherJdk", matches = ".+")
+  void theDemoRunsOnTheOtherJdkToo() throws Exception {
+    demo(System.getProperty("payrelay.otherJdk"));
+  }
+
+  private void demo(String javaHome) throws Exception {
     Path file = folder.resolve("report.json");
     try (Child demo =
-        Child.start(
+        Child.startOn(
+            javaHome,
             folder,
             Map.of(),
             "demo",
