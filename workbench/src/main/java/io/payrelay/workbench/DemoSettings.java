@@ -1,6 +1,7 @@
 package io.payrelay.workbench;
 
 import java.net.URI;
+import java.util.HashMap;
 import java.util.Map;
 
 /**
@@ -24,14 +25,17 @@ public final class DemoSettings {
 
   /** Of the charge worker. */
   public static Map<String, String> worker(URI provider) {
-    return Map.of(
-        "PAYRELAY_PROVIDER_NAME",
-        "simulator",
-        "PAYRELAY_PROVIDER_URL",
-        provider.toString(),
-        "PAYRELAY_PROVIDER_API_KEY",
-        API_KEY,
-        "PAYRELAY_PROVIDER_QUERY_LAG_MS",
-        "500");
+    Map<String, String> settings = new HashMap<>();
+    settings.put("PAYRELAY_PROVIDER_NAME", "simulator");
+    settings.put("PAYRELAY_PROVIDER_URL", provider.toString());
+    settings.put("PAYRELAY_PROVIDER_API_KEY", API_KEY);
+    settings.put("PAYRELAY_PROVIDER_QUERY_LAG_MS", "500");
+    settings.put("PAYRELAY_CHARGE_CALL_TIMEOUT_MS", "3000");
+    settings.put("PAYRELAY_CHARGE_LEASE_MS", "9000");
+    settings.put("PAYRELAY_CHARGE_QUERY_DELAYS_MS", "300,700,1500");
+    settings.put("PAYRELAY_CHARGE_QUERY_DELAY_CAP_MS", "3000");
+    settings.put("PAYRELAY_CHARGE_RETRY_FIRST_MS", "200");
+    settings.put("PAYRELAY_CHARGE_RETRY_CAP_MS", "3000");
+    return settings;
   }
 }
