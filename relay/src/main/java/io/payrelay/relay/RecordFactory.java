@@ -12,6 +12,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Function;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
@@ -28,6 +29,9 @@ final class RecordFactory {
   private static final int OVERHEAD_BYTES = 512;
 
   private static final int HEADER_OVERHEAD_BYTES = 10;
+
+  /** Different texts whose header bytes are kept. */
+  private static final int REMEMBERED_MAX = 1000;
 
   private static final Header SPEC_VERSION = header("ce_specversion", "1.0");
   private static final Header AVRO = header("content-type", "application/avro");
@@ -109,10 +113,10 @@ final class RecordFactory {
     RecordHeaders headers = new RecordHeaders();
     headers.add(SPEC_VERSION);
     headers.add(header("ce_id", row.eventId()));
-    headers.add(types.computeIfAbsent(row.eventType(), type -> header("ce_type", type)));
+    headers.add(remembered(types, row.eventType(), type -> header("ce_type", type)));
     headers.add(
-        sources.computeIfAbsent(
-            row.aggregateType(), type -> header("ce_source", "/payrelay/outbox/" + type)));
+        remembered(
+            sources, row.aggregateType(), type -> header("ce_source", "/payrelay/outbox/" + type)));
     headers.add(header("ce_subject", row.aggregateId()));
     headers.add(time(row.commitTimeUsec()));
     if (row.traceparent() != null) {
@@ -122,6 +126,19 @@ final class RecordFactory {
       headers.add(header("trace_id", row.traceId()));
     }
     return headers;
+  }
+
+  /** Upstreams choose these texts: what they choose must not fill the memory. */
+  private static Header remembered(
+      Map<String, Header> headers, String text, Function<String, Header> make) {
+    Header known = headers.get(text);
+    if (known == null) {
+      known = make.apply(text);
+      if (headers.size() < REMEMBERED_MAX) {
+        headers.put(text, known);
+      }
+    }
+    return known;
   }
 
   /** Rows of one transaction share their commit time. */

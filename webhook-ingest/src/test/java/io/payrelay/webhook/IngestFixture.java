@@ -150,9 +150,17 @@ final class IngestFixture implements AutoCloseable {
     return """
         {"type":"%s","timestamp":"%s","data":{"id":"%s","merchant_transaction_id":"%s",
         "status":"whatever","amount":%d,"currency":"%s","payee_account":"acct_1",
-        "failure_code":null}}"""
+        "failure_code":null,"refund_id":"re_1","refund_amount":%d,"dispute_id":"dp_1",
+        "dispute_amount":%d}}"""
         .formatted(
-            type, InstantSource.system().instant(), charge, paymentId, amountMinor, currency);
+            type,
+            InstantSource.system().instant(),
+            charge,
+            paymentId,
+            amountMinor,
+            currency,
+            amountMinor,
+            amountMinor);
   }
 
   static String newEventId() {

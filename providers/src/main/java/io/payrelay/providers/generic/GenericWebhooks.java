@@ -112,11 +112,12 @@ public final class GenericWebhooks implements WebhookAdapter {
     String reference = null;
     String amountField = "amount";
     if (observation == Observation.PROVIDER_REFUND) {
-      reference = WebhookJson.optional(data, "refund_id");
-      amountField = data.hasNonNull("refund_amount") ? "refund_amount" : amountField;
+      // Without an id two partial refunds would look like one, without an amount like all of it.
+      reference = WebhookJson.required(data, "refund_id");
+      amountField = "refund_amount";
     } else if (type.startsWith("charge.disput")) {
-      reference = WebhookJson.optional(data, "dispute_id");
-      amountField = data.hasNonNull("dispute_amount") ? "dispute_amount" : amountField;
+      reference = WebhookJson.required(data, "dispute_id");
+      amountField = "dispute_amount";
     }
     String code = null;
     if (observation == Observation.FAILED) {

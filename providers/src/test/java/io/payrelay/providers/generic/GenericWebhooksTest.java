@@ -76,9 +76,24 @@ class GenericWebhooksTest {
     "charge.refunded, PROVIDER_REFUND"
   })
   void readsEveryDocumentedType(String type, Observation observation) throws Exception {
-    WebhookEvent event = read(SUCCEEDED.replace("charge.succeeded", type));
+    WebhookEvent event =
+        read(
+            SUCCEEDED
+                .replace("charge.succeeded", type)
+                .replace(
+                    "\"amount\"",
+                    "\"dispute_id\":\"dp_1\",\"dispute_amount\":5,\"refund_id\":\"re_1\","
+                        + "\"refund_amount\":6,\"amount\""));
 
     assertThat(event.fact().orElseThrow().observation()).isEqualTo(observation);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"charge.disputed", "charge.dispute_won", "charge.refunded"})
+  void refusesAMovementWithoutItsOwnIdAndAmount(String type) {
+    assertThatThrownBy(() -> read(SUCCEEDED.replace("charge.succeeded", type)))
+        .isInstanceOf(UnreadableWebhookException.class)
+        .hasMessageContaining("_id");
   }
 
   @Test
