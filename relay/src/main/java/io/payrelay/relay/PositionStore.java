@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.ListOffsetsOptions;
 import org.apache.kafka.clients.admin.OffsetSpec;
@@ -62,7 +63,7 @@ final class PositionStore {
       consumer.assign(List.of(partition));
       for (long tail = TAIL_FIRST; ; tail *= 10) {
         long from = Math.max(start, end - tail);
-        Position found = readFrom(consumer, from, end, deadlineNs);
+        Position found = readFrom(admin, consumer, from, end, deadlineNs);
         if (found != null || from == start) {
           return found;
         }
@@ -76,21 +77,44 @@ final class PositionStore {
   }
 
   private @Nullable Position readFrom(
-      KafkaConsumer<byte[], byte[]> consumer, long from, long end, long deadlineNs) {
+      Admin admin, KafkaConsumer<byte[], byte[]> consumer, long from, long end, long deadlineNs) {
     consumer.seek(partition, from);
     Position newest = null;
     while (consumer.position(partition) < end) {
       if (System.nanoTime() > deadlineNs) {
         throw new PayrelayException(
-            Category.RETRIABLE,
-            "Topic %s could not be read to its end: a transaction hangs on it, or a broker is away"
-                .formatted(partition.topic()));
+            Category.RETRIABLE, unreadable(admin, consumer.position(partition), end));
       }
       for (ConsumerRecord<byte[], byte[]> read : consumer.poll(POLL)) {
         newest = decode(read.value());
       }
     }
     return newest;
+  }
+
+  /** Names the transaction that hangs, so that somebody can end it with Kafka's own tool. */
+  private String unreadable(Admin admin, long position, long end) {
+    String open =
+        Futures.get(admin.describeProducers(List.of(partition)).partitionResult(partition))
+            .activeProducers()
+            .stream()
+            .filter(producer -> producer.currentTransactionStartOffset().isPresent())
+            .map(
+                producer ->
+                    "producer id %d, epoch %d, from offset %d"
+                        .formatted(
+                            producer.producerId(),
+                            producer.producerEpoch(),
+                            producer.currentTransactionStartOffset().getAsLong()))
+            .collect(Collectors.joining("; "));
+    return "Topic %s could be read to offset %d only, not to its end %d: %s"
+        .formatted(
+            partition.topic(),
+            position,
+            end,
+            open.isEmpty()
+                ? "a broker does not answer"
+                : "a transaction hangs on it (" + open + "); kafka-transactions.sh can end it");
   }
 
   private long endOffset(Admin admin, OffsetSpec spec) {

@@ -48,6 +48,7 @@ public final class Relay implements AutoCloseable {
   private volatile RelayState state = RelayState.STANDBY;
   private volatile @Nullable Position stored;
   private int failures;
+  private String lastCause = "";
 
   /** Prepares a relay; {@link #start} starts it. */
   public Relay(
@@ -147,7 +148,7 @@ public final class Relay implements AutoCloseable {
     }
   }
 
-  /** Said once with its cause; while it lasts, the repeats are not worth a line each. */
+  /** Each cause is said once; while it lasts, the repeats are not worth a line each. */
   private void recoverOrThrow(RuntimeException failure) {
     if (isFatal(failure)) {
       throw failure;
@@ -159,7 +160,9 @@ public final class Relay implements AutoCloseable {
     state = RelayState.RECOVERING;
     parts.metrics().recovered();
     Duration wait = backoff.delay(failures);
-    if (failures++ == 0) {
+    String cause = String.valueOf(failure.getMessage());
+    if (failures++ == 0 || !cause.equals(lastCause)) {
+      lastCause = cause;
       log.warn("slot={} relay starts anew", parts.config().slotName(), failure);
     } else {
       log.debug("slot={} relay starts anew", parts.config().slotName(), failure);
