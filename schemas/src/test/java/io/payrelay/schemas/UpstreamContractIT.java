@@ -490,7 +490,11 @@ class UpstreamContractIT {
     run(upstream, requested(id, id));
     run(upstream, "CREATE TEMP TABLE mine (payment_id text, version bigint, status text)");
     for (String function : new String[] {"payment_requested", "payment_check", "outbox_check"}) {
-      refused(upstream, trigger(function), "42501", "permission denied for function payrelay." + function);
+      refused(
+          upstream,
+          trigger(function),
+          "42501",
+          "permission denied for function payrelay." + function);
     }
     assertThat(
             value(
