@@ -4,6 +4,8 @@ package io.payrelay.payments.lifecycle;
 public enum ExceptionKind {
   /** The provider took money for a payment that had FAILED. */
   LATE_SUCCESS,
+  /** The provider calls a payment failed whose money is booked, in suspense: it stays UNKNOWN. */
+  FAILED_AFTER_CAPTURE,
   /** A second provider transaction took money for one payment. */
   DOUBLE_CHARGE,
   AMOUNT_MISMATCH,

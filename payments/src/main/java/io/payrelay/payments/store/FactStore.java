@@ -79,6 +79,7 @@ public final class FactStore {
     facts.forEach(fact -> ids.add(fact.paymentId()));
     Map<String, Payment> current = payments.lock(tx, ids);
     Map<String, String> claims = claims(tx, facts);
+    Set<String> captured = ledger.withMoney(tx, ids);
 
     List<Applied> applied = new ArrayList<>(facts.size());
     List<Change> changes = new ArrayList<>();
@@ -97,7 +98,11 @@ public final class FactStore {
       String claimedBy = claims.get(claimKey(fact));
       Decision decision =
           PaymentLifecycle.decide(
-              before, fact, before.paymentId().equals(claimedBy) ? null : claimedBy);
+              before,
+              fact,
+              new PaymentLifecycle.Context(
+                  before.paymentId().equals(claimedBy) ? null : claimedBy,
+                  captured.contains(before.paymentId())));
       Payment previous = before;
       for (Payment state : decision.states()) {
         changes.add(new Change(fact, previous, state));
@@ -106,6 +111,7 @@ public final class FactStore {
       }
       if (fact.observation() == Observation.SUCCEEDED && !decision.postings().isEmpty()) {
         claims.putIfAbsent(claimKey(fact), before.paymentId());
+        captured.add(before.paymentId());
       }
       // A case that an earlier fact of this batch opens has its note already.
       if (decision.note() != Note.NONE

@@ -11,9 +11,11 @@ import java.time.OffsetDateTime;
 import java.time.ZoneOffset;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.statement.PreparedBatch;
@@ -106,6 +108,19 @@ public final class LedgerStore {
           .forEach(entry -> paymentIds.put(entry.getKey(), entry.getValue()));
     }
     return paymentIds;
+  }
+
+  /** Which of the payments have money booked, as their own or in suspense. */
+  Set<String> withMoney(Handle tx, Collection<String> paymentIds) {
+    return new HashSet<>(
+        tx.createQuery(
+                """
+                SELECT DISTINCT payment_id FROM payrelay.ledger_posting
+                WHERE payment_id = ANY (:ids) AND kind IN ('CAPTURE', 'SUSPENSE_CAPTURE')
+                """)
+            .bindArray("ids", String.class, paymentIds)
+            .mapTo(String.class)
+            .list());
   }
 
   private void refuseMoneyOfAnother(
