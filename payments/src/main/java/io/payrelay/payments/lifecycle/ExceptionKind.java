@@ -31,5 +31,13 @@ public enum ExceptionKind {
   /** An authentic webhook event could not be decided on. */
   WEBHOOK_FAILED,
   /** A payment row exists and its triggering event never came. */
-  MISSING_EVENT
+  MISSING_EVENT;
+
+  /**
+   * Is it a state, which may come back after a person resolved it? All else is an event: resolved,
+   * it is settled, however often it is said again.
+   */
+  public boolean recurs() {
+    return this == UNRESOLVED || this == KEY_REFUSED;
+  }
 }
