@@ -66,6 +66,21 @@ public final class ExceptionStore {
     return opened;
   }
 
+  /** Does one of the cases with those business keys, open or not, tell of that amount? */
+  boolean tellOf(Handle tx, List<String> businessKeys, Money observed) {
+    return tx.createQuery(
+            """
+            SELECT EXISTS (SELECT FROM payrelay.exception_case
+              WHERE business_key = ANY (:keys)
+                AND observed_amount_minor = :amount_minor AND observed_currency = :currency)
+            """)
+        .bindArray("keys", String.class, businessKeys)
+        .bind("amount_minor", observed.amountMinor())
+        .bind("currency", observed.currency())
+        .mapTo(Boolean.class)
+        .one();
+  }
+
   static String json(Map<String, String> evidence) {
     try {
       return JSON.writeValueAsString(evidence);
