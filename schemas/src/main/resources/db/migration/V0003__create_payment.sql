@@ -45,6 +45,10 @@ CREATE INDEX payment_created_waiting ON payrelay.payment (created_at) WHERE stat
 CREATE FUNCTION payrelay.payment_check() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = payrelay, pg_temp AS $$
 BEGIN
+  IF TG_RELID <> 'payrelay.payment'::regclass THEN
+    RAISE EXCEPTION 'payment_check is for payrelay.payment, not for %', TG_RELID::regclass
+      USING ERRCODE = 'insufficient_privilege';
+  END IF;
   IF NEW.payment_id IS NULL OR NEW.payment_id !~ '^[0-9A-Za-z_]{6,32}$' THEN
     RAISE EXCEPTION 'payment_id % is not 6 to 32 of the characters 0-9 A-Z a-z _ (a UUID without its dashes fits)',
       coalesce(quote_literal(NEW.payment_id), 'NULL') USING ERRCODE = 'check_violation';
@@ -146,10 +150,15 @@ CREATE TRIGGER payment_event_no_truncate BEFORE TRUNCATE ON payrelay.payment_eve
 CREATE FUNCTION payrelay.payment_requested() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = payrelay, pg_temp AS $$
 BEGIN
+  -- It writes with its owner's rights: on any other table it would let others forge events.
+  IF TG_RELID <> 'payrelay.payment'::regclass THEN
+    RAISE EXCEPTION 'payment_requested is for payrelay.payment, not for %', TG_RELID::regclass
+      USING ERRCODE = 'insufficient_privilege';
+  END IF;
   INSERT INTO payrelay.payment_event
     (payment_id, version, event_type, status, fact_source, evidence, event_at)
   VALUES
-    (NEW.payment_id, NEW.version, 'PaymentRequested', NEW.status, 'UPSTREAM',
+    (NEW.payment_id, 1, 'PaymentRequested', 'CREATED', 'UPSTREAM',
      jsonb_build_object('merchant', NEW.merchant, 'merchant_order_id', NEW.merchant_order_id,
        'provider', NEW.provider, 'amount_minor', NEW.amount_minor, 'currency', NEW.currency,
        'trace_id', NEW.trace_id, 'by', session_user),

@@ -30,6 +30,11 @@ ALTER TABLE payrelay.outbox ATTACH PARTITION payrelay.outbox_default DEFAULT;
 CREATE FUNCTION payrelay.outbox_check() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = payrelay, pg_temp AS $$
 BEGIN
+  -- It fires on a partition. Only the owner makes tables in this schema.
+  IF TG_TABLE_SCHEMA <> 'payrelay' OR TG_TABLE_NAME !~ '^outbox(_|$)' THEN
+    RAISE EXCEPTION 'outbox_check is for payrelay.outbox, not for %', TG_RELID::regclass
+      USING ERRCODE = 'insufficient_privilege';
+  END IF;
   IF NEW.payload IS NULL THEN
     RAISE EXCEPTION 'payload of a % event for % is NULL: write the event as a JSON object', NEW.event_type, NEW.aggregate_id
       USING ERRCODE = 'not_null_violation';

@@ -5,7 +5,8 @@ CREATE TABLE payrelay.ledger_account (
   kind text NOT NULL CHECK (kind IN
     ('PROVIDER_RECEIVABLE', 'CUSTOMER_PAYMENTS', 'REFUNDS', 'FEES', 'SUSPENSE', 'BANK')),
   provider text NOT NULL,
-  currency text NOT NULL REFERENCES payrelay.currency (code),
+  -- Any: a provider may say that it took one in which no payment can be asked for.
+  currency text NOT NULL CONSTRAINT ledger_account_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
   created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   CONSTRAINT ledger_account_currency_key UNIQUE (account_id, currency),
   CONSTRAINT ledger_account_kind_key UNIQUE (kind, provider, currency)
@@ -51,16 +52,19 @@ $$;
 CREATE TRIGGER ledger_entry_with_posting BEFORE INSERT ON payrelay.ledger_entry
   FOR EACH ROW EXECUTE FUNCTION payrelay.ledger_entry_with_posting();
 
--- On the posting, not on the entries: a posting without entries must fail too, and later entries are refused above.
+-- On the posting, because one without entries must fail too; and on each entry, because SET CONSTRAINTS can
+-- have the posting checked before its last entry comes.
 CREATE FUNCTION payrelay.ledger_posting_balances() RETURNS trigger
 LANGUAGE plpgsql AS $$
 DECLARE
   entries integer;
   unbalanced text;
+  key text;
 BEGIN
+  SELECT business_key INTO key FROM payrelay.ledger_posting WHERE posting_id = NEW.posting_id;
   SELECT count(*) INTO entries FROM payrelay.ledger_entry WHERE posting_id = NEW.posting_id;
   IF entries < 2 THEN
-    RAISE EXCEPTION 'posting % (%) has % entries: it needs at least two', NEW.posting_id, NEW.business_key, entries
+    RAISE EXCEPTION 'posting % (%) has % entries: it needs at least two', NEW.posting_id, key, entries
       USING ERRCODE = 'check_violation';
   END IF;
   SELECT string_agg(format('%s off by %s', currency, difference), ', ') INTO unbalanced
@@ -68,13 +72,15 @@ BEGIN
         FROM payrelay.ledger_entry WHERE posting_id = NEW.posting_id GROUP BY currency) sums
   WHERE difference <> 0;
   IF unbalanced IS NOT NULL THEN
-    RAISE EXCEPTION 'posting % (%) does not balance: %', NEW.posting_id, NEW.business_key, unbalanced
+    RAISE EXCEPTION 'posting % (%) does not balance: %', NEW.posting_id, key, unbalanced
       USING ERRCODE = 'check_violation';
   END IF;
   RETURN NULL;
 END
 $$;
 CREATE CONSTRAINT TRIGGER ledger_posting_balances AFTER INSERT ON payrelay.ledger_posting
+  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION payrelay.ledger_posting_balances();
+CREATE CONSTRAINT TRIGGER ledger_entry_balances AFTER INSERT ON payrelay.ledger_entry
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION payrelay.ledger_posting_balances();
 
 CREATE TRIGGER ledger_account_append_only BEFORE UPDATE OR DELETE ON payrelay.ledger_account

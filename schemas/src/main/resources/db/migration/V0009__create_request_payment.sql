@@ -68,3 +68,10 @@ BEGIN
 END
 $$;
 REVOKE ALL ON FUNCTION payrelay.open_for_upstreams() FROM PUBLIC;
+
+-- PostgreSQL lets everybody execute a new function. Here nobody may but who was granted it: a SECURITY
+-- DEFINER trigger function on a table of one's own would write with its owner's rights. Triggers need no
+-- grant to fire. (Not by default privileges: for functions they only work for all schemas of the owner.)
+REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA payrelay FROM PUBLIC;
+-- A policy runs as whoever inserts.
+GRANT EXECUTE ON FUNCTION payrelay.event_type_is_upstream(text) TO payrelay_upstream;

@@ -320,6 +320,35 @@ class GuardsIT {
   }
 
   @Test
+  void checksTheBalanceOfEntriesThatComeAfterACheck() throws SQLException {
+    owner.setAutoCommit(false);
+    post("checked", "(5, 'bank:EUR', 'DEBIT', 5, 'EUR')", "(6, 'fees:EUR', 'CREDIT', 5, 'EUR')");
+    run(owner, "SET CONSTRAINTS ALL IMMEDIATE");
+    String third =
+        "INSERT INTO payrelay.ledger_entry SELECT posting_id, 1, 'bank:EUR', 'DEBIT', 5, 'EUR'"
+            + " FROM payrelay.ledger_posting WHERE business_key = 'checked'";
+
+    refused(owner, third, "23514", "(checked) does not balance: EUR off by 5");
+    owner.rollback();
+
+    post("deferred", "(5, 'bank:EUR', 'DEBIT', 5, 'EUR')", "(6, 'fees:EUR', 'CREDIT', 5, 'EUR')");
+    run(owner, "SET CONSTRAINTS ALL IMMEDIATE");
+    run(owner, "SET CONSTRAINTS ALL DEFERRED");
+    run(owner, third.replace("'checked'", "'deferred'"));
+    refused(owner, "COMMIT", "23514", "(deferred) does not balance: EUR off by 5");
+  }
+
+  @Test
+  void keepsAccountsOfCurrenciesThatNoPaymentCanHave() throws SQLException {
+    String account =
+        "INSERT INTO payrelay.ledger_account (account_id, kind, provider, currency)"
+            + " VALUES ('bank:%s', 'BANK', 'simulator', '%s')";
+    run(owner, account.formatted("XAU", "XAU"));
+
+    refused(owner, account.formatted("eur", "eur"), "23514", "ledger_account_currency_form");
+  }
+
+  @Test
   void refusesABusinessKeyUsedAgain() {
     refused(
         owner,

@@ -485,6 +485,57 @@ class UpstreamContractIT {
   }
 
   @Test
+  void forgesNoEventsByATriggerFunctionOnATableOfItsOwn() throws SQLException {
+    String id = next();
+    run(upstream, requested(id, id));
+    run(upstream, "CREATE TEMP TABLE mine (payment_id text, version bigint, status text)");
+    for (String function : new String[] {"payment_requested", "payment_check", "outbox_check"}) {
+      refused(
+          upstream,
+          trigger(function),
+          "42501",
+          "permission denied for function payrelay." + function);
+    }
+    assertThat(
+            value(
+                owner,
+                "SELECT count(*) FROM payrelay.payment_event WHERE payment_id = '" + id + "'"))
+        .isEqualTo("1");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"payment_requested", "payment_check", "outbox_check"})
+  void keepsTheTriggerFunctionsToTheirTables(String function) throws SQLException {
+    run(owner, "CREATE TEMP TABLE mine (LIKE payrelay.payment)");
+    run(owner, trigger(function));
+
+    refused(
+        owner,
+        "INSERT INTO mine (payment_id, merchant, merchant_order_id, provider, amount_minor, currency,"
+            + " business_refs, provider_data, status, version, created_at, updated_at)"
+            + " VALUES ('forged_1', 'm', 'o', 'simulator', 1, 'EUR', '{}', '{}', 'CREATED', 1, now(), now())",
+        "42501",
+        function + " is for payrelay.");
+  }
+
+  private static String trigger(String function) {
+    return "CREATE TRIGGER forge %s INSERT ON mine FOR EACH ROW EXECUTE FUNCTION payrelay.%s()"
+        .formatted(function.endsWith("check") ? "BEFORE" : "AFTER", function);
+  }
+
+  @Test
+  void grantsNoFunctionToEverybody() throws SQLException {
+    assertThat(
+            rows(
+                owner,
+                """
+                SELECT p.oid::regprocedure FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+                WHERE p.pronamespace = 'payrelay'::regnamespace AND a.grantee = 0
+                """))
+        .isEmpty();
+  }
+
+  @Test
   void mayReadCurrenciesAndEventTypes() throws SQLException {
     assertThat(value(upstream, "SELECT exponent FROM payrelay.currency WHERE code = 'JPY'"))
         .isEqualTo("0");

@@ -41,6 +41,23 @@ public final class Postings {
   }
 
   /**
+   * The correction for money that suspense holds and that a SUCCEEDED payment explains after all.
+   * It has a key of its own: the capture's is taken by what it reverses.
+   */
+  public static Posting explained(Posting capture) {
+    Entry money = capture.entries().get(0);
+    return Posting.of(
+        PostingKind.ADJUSTMENT,
+        "adjust:" + capture.businessKey(),
+        capture.paymentId(),
+        money.account().provider(),
+        new Money(money.amountMinor(), money.account().currency()),
+        AccountKind.SUSPENSE,
+        AccountKind.CUSTOMER_PAYMENTS,
+        capture.eventAt());
+  }
+
+  /**
    * Money that left after it had arrived, or came back: a dispute, its end, a provider's refund.
    */
   public static Posting movement(

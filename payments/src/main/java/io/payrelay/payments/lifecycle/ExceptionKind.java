@@ -4,6 +4,8 @@ package io.payrelay.payments.lifecycle;
 public enum ExceptionKind {
   /** The provider took money for a payment that had FAILED. */
   LATE_SUCCESS,
+  /** The provider calls a payment failed whose money is booked, in suspense: it stays UNKNOWN. */
+  FAILED_AFTER_CAPTURE,
   /** A second provider transaction took money for one payment. */
   DOUBLE_CHARGE,
   AMOUNT_MISMATCH,
@@ -29,5 +31,13 @@ public enum ExceptionKind {
   /** An authentic webhook event could not be decided on. */
   WEBHOOK_FAILED,
   /** A payment row exists and its triggering event never came. */
-  MISSING_EVENT
+  MISSING_EVENT;
+
+  /**
+   * Is it a state, which may come back after a person resolved it? All else is an event: resolved,
+   * it is settled, however often it is said again.
+   */
+  public boolean recurs() {
+    return this == UNRESOLVED || this == KEY_REFUSED;
+  }
 }

@@ -31,18 +31,25 @@ public final class PaymentLifecycle {
   private PaymentLifecycle() {}
 
   /**
+   * What the ledger says beside the row. Immutable.
+   *
+   * @param claimedBy the other payment that already holds the fact's provider transaction, as its
+   *     own or in suspense, or null
+   * @param captured whether money is booked for the payment, as its own or in suspense
+   */
+  public record Context(@Nullable String claimedBy, boolean captured) {}
+
+  /**
    * Decides.
    *
    * @param payment the row as it is locked
-   * @param claimedBy the other payment that already holds the fact's provider transaction, as its
-   *     own or in suspense, or null
    */
-  public static Decision decide(Payment payment, Fact fact, @Nullable String claimedBy) {
+  public static Decision decide(Payment payment, Fact fact, Context context) {
     if (!fact.paymentId().equals(payment.paymentId())) {
       throw new IllegalArgumentException("the fact is about another payment");
     }
     return switch (fact.observation()) {
-      case REFUSED -> refused(payment, fact);
+      case REFUSED -> refused(payment, fact, context);
       case PAYLOAD_DIFFERS ->
           payment.status().terminal()
               ? nothing(payment)
@@ -61,11 +68,12 @@ public final class PaymentLifecycle {
           moved(payment, fact, PostingKind.DISPUTE_LOST, ExceptionKind.DISPUTE_LOST);
       case PROVIDER_REFUND ->
           moved(payment, fact, PostingKind.PROVIDER_REFUND, ExceptionKind.PROVIDER_REFUND);
-      case PENDING, SUCCEEDED, FAILED, UNKNOWN -> outcome(payment, fact, claimedBy);
+      case PENDING, SUCCEEDED, FAILED, UNKNOWN -> outcome(payment, fact, context);
     };
   }
 
-  private static Decision outcome(Payment payment, Fact fact, @Nullable String claimedBy) {
+  private static Decision outcome(Payment payment, Fact fact, Context context) {
+    String claimedBy = context.claimedBy();
     if (fact.observation() == Observation.SUCCEEDED && claimedBy != null) {
       // Its money was booked for the other payment; booking it here too would invent money.
       return raise(
@@ -83,7 +91,7 @@ public final class PaymentLifecycle {
     }
     return switch (fact.observation()) {
       case SUCCEEDED -> succeeded(payment, fact);
-      case FAILED -> failed(payment, code(fact));
+      case FAILED -> failed(payment, fact, context);
       case PENDING ->
           payment.status() == CREATED ? change(payment, List.of(PENDING)) : nothing(payment);
       case UNKNOWN ->
@@ -150,7 +158,12 @@ public final class PaymentLifecycle {
     };
   }
 
-  private static Decision failed(Payment payment, String code) {
+  private static Decision failed(Payment payment, Fact fact, Context context) {
+    if (context.captured() && !payment.status().terminal()) {
+      // FAILED lets the order be paid anew: not while the payer's money is here.
+      return raise(
+          payment, fact, ExceptionKind.FAILED_AFTER_CAPTURE, toUnknown(payment), List.of());
+    }
     return switch (payment.status()) {
       case SUCCEEDED ->
           new Decision(List.of(), Note.IGNORED, List.of(), List.of(), NextAction.NONE);
@@ -162,15 +175,15 @@ public final class PaymentLifecycle {
           current = current.after(PENDING, null, null);
           states.add(current);
         }
-        states.add(current.after(FAILED, null, code));
+        states.add(current.after(FAILED, null, code(fact)));
         yield new Decision(states, Note.NONE, List.of(), List.of(), NextAction.NONE);
       }
     };
   }
 
   /** Only where nothing can have been sent does a refusal end the payment. */
-  private static Decision refused(Payment payment, Fact fact) {
-    return payment.status() == CREATED ? failed(payment, code(fact)) : nothing(payment);
+  private static Decision refused(Payment payment, Fact fact, Context context) {
+    return payment.status() == CREATED ? failed(payment, fact, context) : nothing(payment);
   }
 
   private static Decision moved(

@@ -20,7 +20,8 @@ public final class ExceptionStore {
   private static final ObjectMapper JSON = new ObjectMapper();
 
   /**
-   * Opens the cases; one whose business key exists already is left as it is.
+   * Opens the cases; one whose business key is open already is left as it is. So is a resolved one,
+   * unless it is of a kind that recurs: then it is a new case.
    *
    * @return the business keys of those that are new
    */
@@ -34,15 +35,17 @@ public final class ExceptionStore {
             INSERT INTO payrelay.exception_case (business_key, kind, payment_id, provider,
               provider_transaction_id, expected_amount_minor, expected_currency, observed_amount_minor,
               observed_currency, trace_id, evidence, event_at)
-            VALUES (:business_key, :kind, :payment_id, :provider, :provider_transaction_id,
+            SELECT :business_key, :kind, :payment_id, :provider, :provider_transaction_id,
               :expected_amount_minor, :expected_currency, :observed_amount_minor, :observed_currency,
-              :trace_id, :evidence::jsonb, :event_at)
-            ON CONFLICT (business_key) DO NOTHING
+              :trace_id, :evidence::jsonb, :event_at
+            WHERE :recurs OR NOT EXISTS (SELECT FROM payrelay.exception_case WHERE business_key = :business_key)
+            ON CONFLICT (business_key) WHERE status = 'OPEN' DO NOTHING
             """);
     for (ExceptionCase one : cases) {
       batch
           .bind("business_key", one.businessKey())
           .bind("kind", one.kind().name())
+          .bind("recurs", one.kind().recurs())
           .bind("payment_id", one.paymentId())
           .bind("provider", one.provider())
           .bind("provider_transaction_id", one.providerTransactionId())
@@ -61,6 +64,21 @@ public final class ExceptionStore {
         .map((row, context) -> row.getString("business_key"))
         .forEach(opened::add);
     return opened;
+  }
+
+  /** Does one of the cases with those business keys, open or not, tell of that amount? */
+  boolean tellOf(Handle tx, List<String> businessKeys, Money observed) {
+    return tx.createQuery(
+            """
+            SELECT EXISTS (SELECT FROM payrelay.exception_case
+              WHERE business_key = ANY (:keys)
+                AND observed_amount_minor = :amount_minor AND observed_currency = :currency)
+            """)
+        .bindArray("keys", String.class, businessKeys)
+        .bind("amount_minor", observed.amountMinor())
+        .bind("currency", observed.currency())
+        .mapTo(Boolean.class)
+        .one();
   }
 
   static String json(Map<String, String> evidence) {

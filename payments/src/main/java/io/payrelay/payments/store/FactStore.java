@@ -7,12 +7,14 @@ import io.payrelay.payments.ledger.Postings;
 import io.payrelay.payments.lifecycle.Decision;
 import io.payrelay.payments.lifecycle.Decision.Note;
 import io.payrelay.payments.lifecycle.ExceptionCase;
+import io.payrelay.payments.lifecycle.ExceptionKind;
 import io.payrelay.payments.lifecycle.Fact;
 import io.payrelay.payments.lifecycle.Observation;
 import io.payrelay.payments.lifecycle.Payment;
 import io.payrelay.payments.lifecycle.PaymentLifecycle;
 import io.payrelay.payments.lifecycle.PaymentStatus;
 import io.payrelay.payments.money.Money;
+import io.payrelay.payments.store.LedgerStore.Difference;
 import java.time.Instant;
 import java.time.OffsetDateTime;
 import java.time.ZoneOffset;
@@ -56,6 +58,8 @@ public final class FactStore {
     }
   }
 
+  private record Posted(Fact fact, Payment before, Decision decision) {}
+
   private record Change(Fact fact, Payment before, Payment after) {}
 
   /** A note is written with the first of its cases, or, where it has none, once a kind of fact. */
@@ -79,11 +83,12 @@ public final class FactStore {
     facts.forEach(fact -> ids.add(fact.paymentId()));
     Map<String, Payment> current = payments.lock(tx, ids);
     Map<String, String> claims = claims(tx, facts);
+    Set<String> captured = ledger.withMoney(tx, ids);
 
     List<Applied> applied = new ArrayList<>(facts.size());
     List<Change> changes = new ArrayList<>();
     List<NoteRow> notes = new ArrayList<>();
-    List<Posting> postings = new ArrayList<>();
+    Map<Posting, Posted> postings = new LinkedHashMap<>();
     Map<String, ExceptionCase> cases = new LinkedHashMap<>();
     Map<String, Payment> changed = new HashMap<>();
     Map<String, Long> lockedVersions = new HashMap<>();
@@ -94,18 +99,12 @@ public final class FactStore {
         applied.add(new Applied(fact, null, null));
         continue;
       }
-      String claimedBy = claims.get(claimKey(fact));
-      Decision decision =
-          PaymentLifecycle.decide(
-              before, fact, before.paymentId().equals(claimedBy) ? null : claimedBy);
+      Decision decision = decide(before, fact, claims, captured);
       Payment previous = before;
       for (Payment state : decision.states()) {
         changes.add(new Change(fact, previous, state));
         previous = state;
         changed.put(state.paymentId(), state);
-      }
-      if (fact.observation() == Observation.SUCCEEDED && !decision.postings().isEmpty()) {
-        claims.putIfAbsent(claimKey(fact), before.paymentId());
       }
       // A case that an earlier fact of this batch opens has its note already.
       if (decision.note() != Note.NONE
@@ -113,18 +112,83 @@ public final class FactStore {
               .noneMatch(one -> cases.containsKey(one.businessKey()))) {
         notes.add(new NoteRow(fact, before, decision));
       }
-      postings.addAll(decision.postings());
+      for (Posting posting : decision.postings()) {
+        postings.putIfAbsent(posting, new Posted(fact, before, decision));
+      }
       decision.exceptions().forEach(one -> cases.putIfAbsent(one.businessKey(), one));
       current.put(before.paymentId(), decision.result(before));
       applied.add(new Applied(fact, before, decision));
     }
     updatePayments(tx, changed, lockedVersions, now);
-    ledger.append(tx, postings);
+    List<Difference> differences = ledger.append(tx, List.copyOf(postings.keySet()));
     Set<String> openedCases = exceptions.open(tx, List.copyOf(cases.values()));
+    for (Difference difference : differences) {
+      raise(tx, difference, Objects.requireNonNull(postings.get(difference.posting())));
+    }
     insertEvents(tx, changes);
     insertNotes(tx, notes.stream().filter(note -> note.isNew(openedCases)).toList());
     insertStatusEvents(tx, changes, now);
     return applied;
+  }
+
+  /** Decides, and remembers for the rest of the batch whose money came in. */
+  private static Decision decide(
+      Payment payment, Fact fact, Map<String, String> claims, Set<String> captured) {
+    String id = payment.paymentId();
+    String claimedBy = claims.get(claimKey(fact));
+    Decision decision =
+        PaymentLifecycle.decide(
+            payment,
+            fact,
+            new PaymentLifecycle.Context(
+                id.equals(claimedBy) ? null : claimedBy, captured.contains(id)));
+    if (fact.observation() == Observation.SUCCEEDED && !decision.postings().isEmpty()) {
+      claims.putIfAbsent(claimKey(fact), id);
+      captured.add(id);
+    }
+    return decision;
+  }
+
+  /** Opens a case for money that was not booked, unless the decision's own case tells of it. */
+  private void raise(Handle tx, Difference difference, Posted posted) {
+    Posting posting = difference.posting();
+    Fact fact = posted.fact();
+    Money observed = Objects.requireNonNull(fact.amount());
+    List<String> toldBy =
+        posted.decision().exceptions().stream().map(ExceptionCase::businessKey).toList();
+    if (exceptions.tellOf(tx, toldBy, observed)) {
+      return;
+    }
+    ExceptionKind kind =
+        switch (posting.kind()) {
+          case DISPUTE -> ExceptionKind.DISPUTED;
+          case DISPUTE_WON -> ExceptionKind.DISPUTE_WON;
+          case DISPUTE_LOST -> ExceptionKind.DISPUTE_LOST;
+          case PROVIDER_REFUND -> ExceptionKind.PROVIDER_REFUND;
+          case CAPTURE, SUSPENSE_CAPTURE, ADJUSTMENT -> ExceptionKind.AMOUNT_MISMATCH;
+        };
+    Map<String, String> evidence = new HashMap<>(fact.evidence());
+    evidence.put("source", fact.source().name());
+    evidence.put("observation", fact.observation().name());
+    evidence.put("payment_status", posted.before().status().name());
+    evidence.put("not_booked", posting.kind() + " " + posting.businessKey());
+    evidence.put("booked_as", difference.bookedAs());
+    exceptions.open(
+        tx,
+        List.of(
+            new ExceptionCase(
+                "%s:posting:%s:%d:%s"
+                    .formatted(
+                        kind, posting.businessKey(), observed.amountMinor(), observed.currency()),
+                kind,
+                posting.paymentId(),
+                fact.provider(),
+                fact.providerTransactionId(),
+                posted.before().amount(),
+                observed,
+                posted.before().traceId(),
+                evidence,
+                fact.observedAt())));
   }
 
   private static String claimKey(Fact fact) {

@@ -4,17 +4,23 @@ import io.payrelay.payments.ledger.Account;
 import io.payrelay.payments.ledger.Entry;
 import io.payrelay.payments.ledger.Posting;
 import io.payrelay.payments.ledger.PostingKind;
+import io.payrelay.payments.ledger.Postings;
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.PayrelayException;
 import java.sql.SQLException;
 import java.time.OffsetDateTime;
 import java.time.ZoneOffset;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.statement.PreparedBatch;
 
@@ -24,35 +30,95 @@ public final class LedgerStore {
   private static final String UNIQUE_VIOLATION = "23505";
 
   /**
-   * Books the postings; one whose business key is booked already is not booked again.
+   * What was not booked, because its business key is taken by something else.
    *
+   * @param bookedAs what the ledger holds under that key, in words
+   */
+  record Difference(Posting posting, String bookedAs) {}
+
+  private record Booked(long postingId, String kind, String paymentId, List<String> entries) {
+
+    boolean equalTo(Posting posting) {
+      return kind.equals(posting.kind().name()) && entries.equals(lines(posting));
+    }
+
+    /** Is it the same money, which only nobody could explain when it came? */
+    boolean suspenseOf(Posting posting) {
+      return kind.equals(PostingKind.SUSPENSE_CAPTURE.name())
+          && posting.kind() == PostingKind.CAPTURE
+          && posting.paymentId().equals(paymentId)
+          && entries.size() == 2
+          && entries.get(0).equals(lines(posting).get(0));
+    }
+  }
+
+  /**
+   * Books the postings. Said again, a posting is no second one; the capture of money that suspense
+   * holds moves it from there, so that the ledger and the status agree.
+   *
+   * @return what differs from what is booked under its key, and was not booked: a person's
    * @throws PayrelayException RETRIABLE, with SQLSTATE 23505 as for a unique key, where another
    *     payment's transaction booked the same money in this very moment: done again, the claim is
    *     seen
    */
-  public void append(Handle tx, List<Posting> postings) {
+  List<Difference> append(Handle tx, List<Posting> postings) {
     if (postings.isEmpty()) {
-      return;
+      return List.of();
     }
     Map<String, Posting> byKey = new LinkedHashMap<>();
     postings.forEach(posting -> byKey.putIfAbsent(posting.businessKey(), posting));
     ensureAccounts(tx, postings);
-    Map<String, Long> ids = insertPostings(tx, byKey);
-    refuseMoneyOfAnother(tx, byKey, ids);
+    Set<String> inserted = insert(tx, byKey, Map.of());
+    List<Posting> repeated = new ArrayList<>();
+    for (Posting posting : postings) {
+      // The first of its key, and new, is what was inserted just now.
+      if (!inserted.remove(posting.businessKey())) {
+        repeated.add(posting);
+      }
+    }
+    if (repeated.isEmpty()) {
+      return List.of();
+    }
+    Map<String, Booked> booked =
+        booked(tx, new TreeSet<>(repeated.stream().map(Posting::businessKey).toList()));
+    refuseMoneyOfAnother(repeated, booked);
+    Map<String, Posting> adjustments = new LinkedHashMap<>();
+    Map<String, Long> reversed = new HashMap<>();
+    List<Difference> differences = new ArrayList<>();
+    for (Posting posting : repeated) {
+      Booked there = Objects.requireNonNull(booked.get(posting.businessKey()));
+      if (there.suspenseOf(posting)) {
+        Posting adjustment = Postings.explained(posting);
+        adjustments.putIfAbsent(adjustment.businessKey(), adjustment);
+        reversed.put(adjustment.businessKey(), there.postingId());
+      } else if (!there.equalTo(posting)) {
+        differences.add(
+            new Difference(posting, there.kind() + " " + String.join(", ", there.entries())));
+      }
+    }
+    if (!adjustments.isEmpty()) {
+      insert(tx, adjustments, reversed);
+    }
+    return differences;
+  }
+
+  /** Returns the business keys of those that were not there yet. */
+  private static Set<String> insert(
+      Handle tx, Map<String, Posting> byKey, Map<String, Long> reversed) {
+    Map<String, Long> ids = insertPostings(tx, byKey, reversed);
+    if (ids.isEmpty()) {
+      return new HashSet<>();
+    }
     PreparedBatch entries =
         tx.prepareBatch(
             """
             INSERT INTO payrelay.ledger_entry (posting_id, entry_number, account_id, side, amount_minor, currency)
             VALUES (:posting_id, :entry_number, :account_id, :side, :amount_minor, :currency)
             """);
-    byKey.forEach(
-        (key, posting) -> {
-          Long id = ids.get(key);
-          if (id == null) {
-            return;
-          }
+    ids.forEach(
+        (key, id) -> {
           int number = 1;
-          for (Entry entry : posting.entries()) {
+          for (Entry entry : Objects.requireNonNull(byKey.get(key)).entries()) {
             entries
                 .bind("posting_id", id)
                 .bind("entry_number", number++)
@@ -63,17 +129,17 @@ public final class LedgerStore {
                 .add();
           }
         });
-    if (!ids.isEmpty()) {
-      entries.execute();
-    }
+    entries.execute();
+    return new HashSet<>(ids.keySet());
   }
 
-  private static Map<String, Long> insertPostings(Handle tx, Map<String, Posting> byKey) {
+  private static Map<String, Long> insertPostings(
+      Handle tx, Map<String, Posting> byKey, Map<String, Long> reversed) {
     PreparedBatch batch =
         tx.prepareBatch(
             """
-            INSERT INTO payrelay.ledger_posting (business_key, kind, payment_id, event_at)
-            VALUES (:business_key, :kind, :payment_id, :event_at)
+            INSERT INTO payrelay.ledger_posting (business_key, kind, payment_id, reverses_posting_id, event_at)
+            VALUES (:business_key, :kind, :payment_id, :reverses_posting_id, :event_at)
             ON CONFLICT (business_key) DO NOTHING
             """);
     for (Posting posting : byKey.values()) {
@@ -81,15 +147,46 @@ public final class LedgerStore {
           .bind("business_key", posting.businessKey())
           .bind("kind", posting.kind().name())
           .bind("payment_id", posting.paymentId())
+          .bind("reverses_posting_id", reversed.get(posting.businessKey()))
           .bind("event_at", OffsetDateTime.ofInstant(posting.eventAt(), ZoneOffset.UTC))
           .add();
     }
-    Map<String, Long> ids = new HashMap<>();
+    Map<String, Long> ids = new LinkedHashMap<>();
     batch
         .executePreparedBatch("business_key", "posting_id")
         .map((row, context) -> Map.entry(row.getString("business_key"), row.getLong("posting_id")))
         .forEach(entry -> ids.put(entry.getKey(), entry.getValue()));
     return ids;
+  }
+
+  private static List<String> lines(Posting posting) {
+    return posting.entries().stream()
+        .map(entry -> entry.side() + " " + entry.account().id() + " " + entry.amountMinor())
+        .toList();
+  }
+
+  private static Map<String, Booked> booked(Handle tx, Set<String> businessKeys) {
+    Map<String, Booked> booked = new HashMap<>();
+    tx.createQuery(
+            """
+            SELECT p.business_key, p.posting_id, p.kind, coalesce(p.payment_id, '') AS payment_id,
+              array_agg(e.side || ' ' || e.account_id || ' ' || e.amount_minor ORDER BY e.entry_number) AS entries
+            FROM payrelay.ledger_posting p JOIN payrelay.ledger_entry e USING (posting_id)
+            WHERE p.business_key = ANY (:keys)
+            GROUP BY p.posting_id
+            """)
+        .bindArray("keys", String.class, businessKeys)
+        .map(
+            (row, context) ->
+                Map.entry(
+                    row.getString("business_key"),
+                    new Booked(
+                        row.getLong("posting_id"),
+                        row.getString("kind"),
+                        row.getString("payment_id"),
+                        List.of((String[]) row.getArray("entries").getArray()))))
+        .forEach(entry -> booked.put(entry.getKey(), entry.getValue()));
+    return booked;
   }
 
   /** Which payment each of the captures of those business keys is booked for. */
@@ -108,27 +205,32 @@ public final class LedgerStore {
     return paymentIds;
   }
 
-  private void refuseMoneyOfAnother(
-      Handle tx, Map<String, Posting> byKey, Map<String, Long> inserted) {
-    Map<String, Posting> there = new HashMap<>(byKey);
-    there.keySet().removeAll(inserted.keySet());
-    // What money came in belongs to one payment; where it went to later may be told of several.
-    there
-        .values()
-        .removeIf(
-            posting ->
-                posting.kind() != PostingKind.CAPTURE
-                    && posting.kind() != PostingKind.SUSPENSE_CAPTURE);
-    Map<String, String> owners = capturedFor(tx, there.keySet());
-    there.forEach(
-        (key, posting) -> {
-          if (!posting.paymentId().equals(owners.getOrDefault(key, posting.paymentId()))) {
-            throw new PayrelayException(
-                Category.RETRIABLE,
-                "posting " + key + " was just booked for another payment",
-                new SQLException("booked for another payment", UNIQUE_VIOLATION));
-          }
-        });
+  /** Which of the payments have money booked, as their own or in suspense. */
+  Set<String> withMoney(Handle tx, Collection<String> paymentIds) {
+    return new HashSet<>(
+        tx.createQuery(
+                """
+                SELECT DISTINCT payment_id FROM payrelay.ledger_posting
+                WHERE payment_id = ANY (:ids) AND kind IN ('CAPTURE', 'SUSPENSE_CAPTURE')
+                """)
+            .bindArray("ids", String.class, paymentIds)
+            .mapTo(String.class)
+            .list());
+  }
+
+  private static void refuseMoneyOfAnother(List<Posting> repeated, Map<String, Booked> booked) {
+    for (Posting posting : repeated) {
+      // What money came in belongs to one payment; where it went to later may be told of several.
+      boolean capture =
+          posting.kind() == PostingKind.CAPTURE || posting.kind() == PostingKind.SUSPENSE_CAPTURE;
+      Booked there = Objects.requireNonNull(booked.get(posting.businessKey()));
+      if (capture && !posting.paymentId().equals(there.paymentId())) {
+        throw new PayrelayException(
+            Category.RETRIABLE,
+            "posting " + posting.businessKey() + " was just booked for another payment",
+            new SQLException("booked for another payment", UNIQUE_VIOLATION));
+      }
+    }
   }
 
   private static void ensureAccounts(Handle tx, List<Posting> postings) {

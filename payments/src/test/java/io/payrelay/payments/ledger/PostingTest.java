@@ -56,6 +56,20 @@ class PostingTest {
   }
 
   @Test
+  void movesExplainedMoneyFromSuspenseToTheCustomersPayments() {
+    Posting capture = Postings.capture("pay_0001", "p", "t1", new Money(5, "EUR"), Instant.EPOCH);
+
+    Posting posting = Postings.explained(capture);
+
+    assertThat(posting.businessKey()).isEqualTo("adjust:capture:p:t1");
+    assertThat(posting.kind()).isEqualTo(PostingKind.ADJUSTMENT);
+    assertThat(posting.paymentId()).isEqualTo("pay_0001");
+    assertThat(posting.entries())
+        .extracting(entry -> entry.side() + " " + entry.account().id() + " " + entry.amountMinor())
+        .containsExactly("DEBIT suspense:p:EUR 5", "CREDIT customer_payments:p:EUR 5");
+  }
+
+  @Test
   void booksOneTransactionUnderOneKeyWhetherExplainedOrNot() {
     Money amount = new Money(5, "EUR");
 

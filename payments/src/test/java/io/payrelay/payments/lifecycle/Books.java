@@ -33,13 +33,30 @@ final class Books {
     Posting booked = postings.get(key);
     String claimedBy =
         booked == null || booked.paymentId().equals(before.paymentId()) ? null : booked.paymentId();
-    Decision decision = PaymentLifecycle.decide(before, fact, claimedBy);
+    boolean captured = hasMoney(before.paymentId());
+    Decision decision =
+        PaymentLifecycle.decide(before, fact, new PaymentLifecycle.Context(claimedBy, captured));
+    assertThat(
+            captured
+                && before.status() != PaymentStatus.FAILED
+                && decision.result(before).status() == PaymentStatus.FAILED)
+        .as("%s becomes FAILED while its money is here", before)
+        .isFalse();
     remember(fact, key);
     checkStates(before, decision);
     payments.put(before.paymentId(), decision.result(before));
     decision.postings().forEach(posting -> postings.putIfAbsent(posting.businessKey(), posting));
     decision.exceptions().forEach(one -> cases.putIfAbsent(one.businessKey(), one));
     checkBooks();
+  }
+
+  private boolean hasMoney(String paymentId) {
+    return postings.values().stream()
+        .anyMatch(
+            posting ->
+                posting.paymentId().equals(paymentId)
+                    && (posting.kind() == PostingKind.CAPTURE
+                        || posting.kind() == PostingKind.SUSPENSE_CAPTURE));
   }
 
   private void remember(Fact fact, String key) {
@@ -91,6 +108,14 @@ final class Books {
     if (payment.status() == PaymentStatus.FAILED) {
       assertThat(failureSaid).contains(payment.paymentId());
       assertThat(payment.failureCode()).isNotNull();
+    }
+    if (payment.status() == PaymentStatus.FAILED && hasMoney(payment.paymentId())) {
+      assertThat(cases.values())
+          .as("a late success of %s", payment)
+          .anyMatch(
+              one ->
+                  one.kind() == ExceptionKind.LATE_SUCCESS
+                      && payment.paymentId().equals(one.paymentId()));
     }
     String own = null;
     if (payment.status() == PaymentStatus.SUCCEEDED) {

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.payrelay.payments.ledger.PostingKind;
 import io.payrelay.payments.lifecycle.Decision.Note;
+import io.payrelay.payments.lifecycle.PaymentLifecycle.Context;
 import io.payrelay.payments.money.Money;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
@@ -17,6 +18,12 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** Each row of DESIGN section 5, one after the other. */
 class PaymentLifecycleTest {
+
+  private static final Context NOTHING = new Context(null, false);
+
+  private static Context claimedBy(String paymentId) {
+    return new Context(paymentId, false);
+  }
 
   /** What a decision says, in one line: states, note, postings, cases, next action. */
   private static String line(Decision decision) {
@@ -94,7 +101,7 @@ class PaymentLifecycleTest {
   void decides(PaymentStatus status, Observation observation, String expected) {
     Payment payment = payment("pay_0001", status);
 
-    Decision decision = PaymentLifecycle.decide(payment, fact(observation), null);
+    Decision decision = PaymentLifecycle.decide(payment, fact(observation), NOTHING);
 
     assertThat(line(decision)).isEqualTo(expected);
   }
@@ -109,13 +116,14 @@ class PaymentLifecycleTest {
     Payment payment = payment("pay_0001", status);
     Fact right = success("t1", new Money(1250, "EUR"));
 
-    assertThat(line(PaymentLifecycle.decide(payment, success("t1", new Money(1, "EUR")), null)))
+    assertThat(line(PaymentLifecycle.decide(payment, success("t1", new Money(1, "EUR")), NOTHING)))
         .isEqualTo(states + " / CONFLICTING / SUSPENSE_CAPTURE / AMOUNT_MISMATCH / NONE");
-    assertThat(line(PaymentLifecycle.decide(payment, success("t1", new Money(1250, "USD")), null)))
+    assertThat(
+            line(PaymentLifecycle.decide(payment, success("t1", new Money(1250, "USD")), NOTHING)))
         .isEqualTo(states + " / CONFLICTING / SUSPENSE_CAPTURE / CURRENCY_MISMATCH / NONE");
-    assertThat(line(PaymentLifecycle.decide(payment, Samples.payee(right, "thief"), null)))
+    assertThat(line(PaymentLifecycle.decide(payment, Samples.payee(right, "thief"), NOTHING)))
         .isEqualTo(states + " / CONFLICTING / SUSPENSE_CAPTURE / PAYEE_MISMATCH / NONE");
-    assertThat(line(PaymentLifecycle.decide(payment, Samples.provider(right, "other"), null)))
+    assertThat(line(PaymentLifecycle.decide(payment, Samples.provider(right, "other"), NOTHING)))
         .isEqualTo(states + " / CONFLICTING / SUSPENSE_CAPTURE / PROVIDER_MISMATCH / NONE");
   }
 
@@ -123,7 +131,9 @@ class PaymentLifecycleTest {
   void bringsTheAmountThatArrivedIntoSuspenseNotTheOneAskedFor() {
     Decision decision =
         PaymentLifecycle.decide(
-            payment("pay_0001", PaymentStatus.PENDING), success("t1", new Money(7, "EUR")), null);
+            payment("pay_0001", PaymentStatus.PENDING),
+            success("t1", new Money(7, "EUR")),
+            NOTHING);
 
     assertThat(decision.postings().get(0).entries()).allMatch(entry -> entry.amountMinor() == 7);
     assertThat(decision.exceptions().get(0).expected()).isEqualTo(new Money(1250, "EUR"));
@@ -136,9 +146,9 @@ class PaymentLifecycleTest {
     Payment payment = payment("pay_0001", PaymentStatus.SUCCEEDED);
 
     Decision decision =
-        PaymentLifecycle.decide(payment, success("t2", new Money(1250, "EUR")), null);
+        PaymentLifecycle.decide(payment, success("t2", new Money(1250, "EUR")), NOTHING);
     Decision wrongAmountToo =
-        PaymentLifecycle.decide(payment, success("t2", new Money(1, "USD")), null);
+        PaymentLifecycle.decide(payment, success("t2", new Money(1, "USD")), NOTHING);
 
     String expected = "- / CONFLICTING / SUSPENSE_CAPTURE / DOUBLE_CHARGE / NONE";
     assertThat(line(decision)).isEqualTo(expected);
@@ -149,7 +159,8 @@ class PaymentLifecycleTest {
   void raisesAMismatchOfTheSameTransactionAfterSuccess() {
     Payment payment = payment("pay_0001", PaymentStatus.SUCCEEDED);
 
-    Decision decision = PaymentLifecycle.decide(payment, success("t1", new Money(1, "EUR")), null);
+    Decision decision =
+        PaymentLifecycle.decide(payment, success("t1", new Money(1, "EUR")), NOTHING);
 
     assertThat(decision.states()).isEmpty();
     assertThat(decision.exceptions())
@@ -162,7 +173,8 @@ class PaymentLifecycleTest {
   void booksNothingForATransactionThatAnotherPaymentHolds(PaymentStatus status) {
     Payment payment = payment("pay_0001", status);
     for (Money amount : new Money[] {new Money(1250, "EUR"), new Money(1, "USD")}) {
-      Decision decision = PaymentLifecycle.decide(payment, success("t9", amount), "pay_0002");
+      Decision decision =
+          PaymentLifecycle.decide(payment, success("t9", amount), claimedBy("pay_0002"));
 
       assertThat(decision.postings()).isEmpty();
       assertThat(decision.result(payment).status())
@@ -177,11 +189,31 @@ class PaymentLifecycleTest {
     }
   }
 
+  @ParameterizedTest
+  @CsvSource({
+    "CREATED, FAILED, PENDING UNKNOWN / CONFLICTING / - / FAILED_AFTER_CAPTURE / NONE",
+    "CREATED, REFUSED, PENDING UNKNOWN / CONFLICTING / - / FAILED_AFTER_CAPTURE / NONE",
+    "PENDING, FAILED, UNKNOWN / CONFLICTING / - / FAILED_AFTER_CAPTURE / NONE",
+    "UNKNOWN, FAILED, - / CONFLICTING / - / FAILED_AFTER_CAPTURE / NONE",
+    "SUCCEEDED, FAILED, - / IGNORED / - / - / NONE",
+    "FAILED, FAILED, - / NONE / - / - / NONE",
+  })
+  void failsNoPaymentWhoseMoneyIsHere(
+      PaymentStatus status, Observation observation, String expected) {
+    Decision decision =
+        PaymentLifecycle.decide(
+            payment("pay_0001", status), fact(observation), new Context(null, true));
+
+    assertThat(line(decision)).isEqualTo(expected);
+  }
+
   @Test
   void doesNotMindWhoClaimsATransactionThatTookNoMoney() {
     Decision decision =
         PaymentLifecycle.decide(
-            payment("pay_0001", PaymentStatus.PENDING), fact(Observation.FAILED), "pay_0002");
+            payment("pay_0001", PaymentStatus.PENDING),
+            fact(Observation.FAILED),
+            claimedBy("pay_0002"));
 
     assertThat(line(decision)).isEqualTo("FAILED / NONE / - / - / NONE");
   }
@@ -190,7 +222,7 @@ class PaymentLifecycleTest {
   void countsOneVersionForEachState() {
     Payment payment = payment("pay_0001", PaymentStatus.CREATED);
 
-    Decision decision = PaymentLifecycle.decide(payment, fact(Observation.SUCCEEDED), null);
+    Decision decision = PaymentLifecycle.decide(payment, fact(Observation.SUCCEEDED), NOTHING);
 
     assertThat(decision.states()).extracting(Payment::version).containsExactly(2L, 3L);
     assertThat(decision.result(payment).providerTransactionId()).isEqualTo("t1");
@@ -204,7 +236,7 @@ class PaymentLifecycleTest {
         PaymentLifecycle.decide(
             payment("pay_0001", PaymentStatus.PENDING),
             Samples.code(fact(Observation.FAILED), null),
-            null);
+            NOTHING);
 
     assertThat(decision.states().get(0).failureCode()).isEqualTo("unspecified");
     assertThat(decision.note()).isEqualTo(Note.NONE);
@@ -216,8 +248,8 @@ class PaymentLifecycleTest {
     Fact first = Samples.reference(fact(Observation.DISPUTED), "d1");
     Fact second = Samples.reference(fact(Observation.DISPUTED), "d2");
 
-    ExceptionCase one = PaymentLifecycle.decide(payment, first, null).exceptions().get(0);
-    ExceptionCase two = PaymentLifecycle.decide(payment, second, null).exceptions().get(0);
+    ExceptionCase one = PaymentLifecycle.decide(payment, first, NOTHING).exceptions().get(0);
+    ExceptionCase two = PaymentLifecycle.decide(payment, second, NOTHING).exceptions().get(0);
 
     assertThat(one.businessKey()).isNotEqualTo(two.businessKey());
   }
@@ -227,7 +259,7 @@ class PaymentLifecycleTest {
     assertThatThrownBy(
             () ->
                 PaymentLifecycle.decide(
-                    payment("pay_0002", PaymentStatus.PENDING), fact(Observation.FAILED), null))
+                    payment("pay_0002", PaymentStatus.PENDING), fact(Observation.FAILED), NOTHING))
         .isInstanceOf(IllegalArgumentException.class);
   }
 

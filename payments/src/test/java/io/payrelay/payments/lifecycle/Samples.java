@@ -74,7 +74,8 @@ public final class Samples {
         Map.of());
   }
 
-  static Fact payee(Fact fact, String payee) {
+  /** The fact, with the payee that it names. */
+  public static Fact payee(Fact fact, String payee) {
     return new Fact(
         fact.source(),
         fact.provider(),

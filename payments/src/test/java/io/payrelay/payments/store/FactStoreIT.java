@@ -303,6 +303,186 @@ class FactStoreIT {
   }
 
   @Test
+  void keepsMoneyInACurrencyThatNoPaymentCanHave() {
+    String id = request();
+
+    database.apply(database.ingest.jdbi(), List.of(success(id, "tx-" + id, new Money(5, "XAU"))));
+
+    assertThat(status(id)).isEqualTo("UNKNOWN");
+    assertThat(cases(id)).containsExactly("CURRENCY_MISMATCH");
+    assertThat(postings(id)).containsExactly("SUSPENSE_CAPTURE");
+    assertThat(balances(id))
+        .containsExactly("provider_receivable:simulator:XAU 5", "suspense:simulator:XAU -5");
+  }
+
+  @Test
+  void failsNoPaymentWhoseMoneyIsInSuspense() {
+    String later = request();
+    String atOnce = request();
+    database.apply(database.ingest.jdbi(), List.of(success(later, "tx-" + later, WRONG)));
+
+    database.apply(database.worker.jdbi(), List.of(fact(later, FAILED)));
+    database.apply(
+        database.worker.jdbi(),
+        List.of(fact(later, FAILED), success(atOnce, "tx-" + atOnce, WRONG), fact(atOnce, FAILED)));
+
+    for (String id : List.of(later, atOnce)) {
+      assertThat(status(id)).isEqualTo("UNKNOWN");
+      assertThat(cases(id)).containsExactly("AMOUNT_MISMATCH", "FAILED_AFTER_CAPTURE");
+      assertThat(events(id)).filteredOn("FactConflicting"::equals).hasSize(2);
+    }
+  }
+
+  @Test
+  void takesMoneyOutOfSuspenseWhenThePaymentExplainsIt() {
+    String later = requestFor("payee");
+    String atOnce = requestFor("payee");
+    Fact strangeLater = success(later, "tx-" + later, PRICE, "thief");
+    database.apply(database.ingest.jdbi(), List.of(strangeLater));
+    assertThat(balances(later))
+        .containsExactly("provider_receivable:simulator:EUR 1250", "suspense:simulator:EUR -1250");
+
+    database.apply(
+        database.worker.jdbi(),
+        List.of(
+            success(later, "tx-" + later, PRICE, "payee"),
+            success(atOnce, "tx-" + atOnce, PRICE, "thief"),
+            success(atOnce, "tx-" + atOnce, PRICE, "payee")));
+    database.apply(
+        database.ingest.jdbi(),
+        List.of(strangeLater, success(later, "tx-" + later, PRICE, "payee")));
+
+    for (String id : List.of(later, atOnce)) {
+      assertThat(status(id)).isEqualTo("SUCCEEDED");
+      assertThat(cases(id)).containsExactly("PAYEE_MISMATCH");
+      assertThat(postings(id)).containsExactly("SUSPENSE_CAPTURE", "ADJUSTMENT");
+      assertThat(balances(id))
+          .containsExactly(
+              "customer_payments:simulator:EUR -1250",
+              "provider_receivable:simulator:EUR 1250",
+              "suspense:simulator:EUR 0");
+      assertThat(
+              database.value(
+                  "SELECT a.business_key || ' ' || s.business_key FROM payrelay.ledger_posting a"
+                      + " JOIN payrelay.ledger_posting s ON s.posting_id = a.reverses_posting_id"
+                      + " WHERE a.payment_id = '%s'".formatted(id)))
+          .isEqualTo("adjust:capture:simulator:tx-%s capture:simulator:tx-%s".formatted(id, id));
+    }
+  }
+
+  @Test
+  void dropsNoMoneyThatIsBookedOtherwiseSilently() {
+    String id = request();
+    database.apply(database.ingest.jdbi(), List.of(success(id, "tx-" + id, WRONG)));
+
+    for (int i = 0; i < 3; i++) {
+      database.apply(
+          database.worker.jdbi(),
+          List.of(success(id, "tx-" + id, PRICE), refund(id, 5), refund(id, 7), refund(id, 5)));
+      database.apply(database.ingest.jdbi(), List.of(refund(id, 9)));
+    }
+
+    assertThat(status(id)).isEqualTo("SUCCEEDED");
+    assertThat(postings(id)).containsExactly("SUSPENSE_CAPTURE", "PROVIDER_REFUND");
+    assertThat(
+            database.column(
+                "SELECT kind || ' ' || observed_amount_minor || ' ' || coalesce(evidence ->> 'not_booked', '-')"
+                    + " FROM payrelay.exception_case WHERE payment_id = '%s' ORDER BY 1"
+                        .formatted(id)))
+        .containsExactlyInAnyOrder(
+            "AMOUNT_MISMATCH 1 -",
+            "AMOUNT_MISMATCH 1250 CAPTURE capture:simulator:tx-" + id,
+            "PROVIDER_REFUND 5 -",
+            "PROVIDER_REFUND 7 PROVIDER_REFUND provider_refund:simulator:tx-" + id + ":",
+            "PROVIDER_REFUND 9 PROVIDER_REFUND provider_refund:simulator:tx-" + id + ":");
+  }
+
+  @Test
+  void tellsOfAMismatchAfterSuccessOnce() {
+    String id = request();
+    Fact wrong = success(id, "tx-" + id, WRONG);
+    database.apply(database.worker.jdbi(), List.of(success(id, "tx-" + id, PRICE)));
+
+    database.apply(database.ingest.jdbi(), List.of(wrong));
+    database.apply(database.ingest.jdbi(), List.of(wrong));
+
+    assertThat(postings(id)).containsExactly("CAPTURE");
+    assertThat(cases(id)).containsExactly("AMOUNT_MISMATCH");
+  }
+
+  @Test
+  void opensAgainWhatRecursAndNotWhatIsSettled() {
+    String id = request();
+    List<Fact> facts =
+        List.of(
+            success(id, "tx-" + id, WRONG),
+            fact(id, Observation.UNRESOLVED),
+            fact(id, Observation.KEY_REFUSED));
+    database.apply(database.worker.jdbi(), facts);
+    database.apply(database.worker.jdbi(), facts);
+    assertThat(cases(id)).containsExactly("AMOUNT_MISMATCH", "UNRESOLVED", "KEY_REFUSED");
+    database
+        .owner
+        .jdbi()
+        .useHandle(
+            handle ->
+                handle.execute(
+                    "UPDATE payrelay.exception_case SET status = 'RESOLVED', resolved_at = now(),"
+                        + " resolved_by = 'somebody', resolution = 'seen' WHERE payment_id = ?",
+                    id));
+
+    database.apply(database.worker.jdbi(), facts);
+    database.apply(database.worker.jdbi(), facts);
+
+    assertThat(cases(id))
+        .containsExactly(
+            "AMOUNT_MISMATCH", "UNRESOLVED", "KEY_REFUSED", "UNRESOLVED", "KEY_REFUSED");
+    assertThat(events(id)).filteredOn("FactConflicting"::equals).hasSize(5);
+  }
+
+  private static Fact refund(String id, long amountMinor) {
+    return Samples.of(
+        id,
+        FactSource.WEBHOOK,
+        "simulator",
+        Observation.PROVIDER_REFUND,
+        "tx-" + id,
+        new Money(amountMinor, "EUR"));
+  }
+
+  private static Fact success(String id, String transactionId, Money amount, String payee) {
+    return Samples.payee(success(id, transactionId, amount), payee);
+  }
+
+  private static String requestFor(String payee) {
+    String id = "payee_%06d".formatted(++payments);
+    database
+        .owner
+        .jdbi()
+        .useHandle(
+            handle ->
+                handle
+                    .createQuery(
+                        "SELECT payrelay.request_payment(?, 'shop', ?, 'simulator', 1250, 'EUR', payee_account => ?)")
+                    .bind(0, id)
+                    .bind(1, id)
+                    .bind(2, payee)
+                    .mapTo(String.class)
+                    .one());
+    return id;
+  }
+
+  /** Debit minus credit of each account, by the payment's postings. */
+  private static List<String> balances(String id) {
+    return database.column(
+        "SELECT account_id || ' ' || sum(CASE side WHEN 'DEBIT' THEN amount_minor ELSE -amount_minor END)"
+            + " FROM payrelay.ledger_entry JOIN payrelay.ledger_posting USING (posting_id)"
+            + " WHERE payment_id = '"
+            + id
+            + "' GROUP BY account_id ORDER BY account_id");
+  }
+
+  @Test
   void letsOneOfTwoRacingPaymentsHaveATransaction() throws Exception {
     race(PRICE, "SUCCEEDED");
   }
