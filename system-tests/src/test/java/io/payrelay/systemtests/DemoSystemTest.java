@@ -47,7 +47,7 @@ final class DemoSystemTest {
             "7",
             "--report",
             file.toString())) {
-      int exit = demo.exitCode(Duration.ofSeconds(240));
+      int exit = demo.exitCode(Duration.ofMinutes(4));
 
       assertThat(exit).as("%s%n%s", demo.output(), demo.errors()).isZero();
       assertThat(demo.output()).contains("All invariants hold.");

@@ -41,7 +41,7 @@ public final class Shop {
 
   private void order(Handle tx, int number) {
     SplittableRandom random = new SplittableRandom(seed * 1_000_003 + number);
-    long amountMinor = 1 + random.nextInt(AMOUNT_MINOR_MAX);
+    long amountMinor = 1L + random.nextInt(AMOUNT_MINOR_MAX);
     String currency = CURRENCIES.get(random.nextInt(CURRENCIES.size()));
     String paymentId = String.format(Locale.ROOT, "pay_%d_%06d", seed, number);
     String traceId = String.format(Locale.ROOT, "trace-%d-%06d", seed, number);
