@@ -14,7 +14,6 @@ import io.payrelay.payments.store.OperationAction;
 import io.payrelay.payments.store.OperationStore;
 import io.payrelay.payments.store.PaymentStore;
 import io.payrelay.platform.errors.Category;
-import io.payrelay.platform.errors.Failures;
 import io.payrelay.platform.errors.PayrelayException;
 import io.payrelay.platform.telemetry.LogContext;
 import io.payrelay.providers.PaymentProvider;
@@ -25,6 +24,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.Jdbi;
@@ -91,17 +91,38 @@ final class Acceptance {
     try {
       return jdbi.inTransaction(tx -> accept(tx, triggers));
     } catch (RuntimeException e) {
-      if (Failures.categoryOf(e) != Category.REJECTED) {
+      if (!Refusals.concernsOne(e)) {
         throw e;
-      }
-      if (triggers.size() == 1) {
-        log.error("charge request refused payment_id={}", triggers.get(0).paymentId(), e);
-        return List.of(Verdict.REJECTED);
       }
       // One of them is wrong; the others are not to suffer for it.
       List<Verdict> verdicts = new ArrayList<>(triggers.size());
-      triggers.forEach(trigger -> verdicts.addAll(accept(List.of(trigger))));
+      triggers.forEach(trigger -> verdicts.add(acceptOne(trigger)));
       return verdicts;
+    }
+  }
+
+  private Verdict acceptOne(Trigger trigger) {
+    List<Verdict> verdicts = new ArrayList<>(1);
+    RuntimeException refusal =
+        Refusals.refusal(
+            () -> verdicts.addAll(jdbi.inTransaction(tx -> accept(tx, List.of(trigger)))));
+    if (refusal == null) {
+      return verdicts.get(0);
+    }
+    log.error("charge request refused payment_id={}", trigger.paymentId(), refusal);
+    RuntimeException again =
+        Refusals.refusal(() -> jdbi.useTransaction(tx -> openCase(tx, trigger, refusal)));
+    if (again != null) {
+      log.error("no case can be opened for it payment_id={}", trigger.paymentId(), again);
+    }
+    return Verdict.REJECTED;
+  }
+
+  /** While it is open, the sweep leaves the payment alone: it would be refused again and again. */
+  private void openCase(Handle tx, Trigger trigger, RuntimeException refusal) {
+    Optional<Payment> payment = payments.find(tx, trigger.paymentId());
+    if (payment.isPresent() && !payment.get().status().terminal()) {
+      exceptions.open(tx, List.of(notAccepted(payment.get(), trigger, refusal)));
     }
   }
 
@@ -217,6 +238,23 @@ final class Acceptance {
         payment.traceId(),
         Map.of("known_providers", String.join(",", providers.keySet())),
         now);
+  }
+
+  private ExceptionCase notAccepted(Payment payment, Trigger trigger, RuntimeException refusal) {
+    return new ExceptionCase(
+        ExceptionKind.MISSING_EVENT + ":" + payment.paymentId() + ":not-accepted",
+        ExceptionKind.MISSING_EVENT,
+        payment.paymentId(),
+        payment.provider(),
+        null,
+        payment.amount(),
+        null,
+        payment.traceId(),
+        Map.of(
+            "reason", "adapter or database refuse to accept the charge request",
+            "refused_with", Refusals.reason(refusal),
+            "event_seen", Boolean.toString(trigger.terms() != null)),
+        clock.instant());
   }
 
   private static boolean differ(Trigger.Terms terms, Payment payment) {

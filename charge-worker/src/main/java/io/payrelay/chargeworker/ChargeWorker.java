@@ -39,6 +39,9 @@ public final class ChargeWorker implements AutoCloseable {
   /** How long a step that does not call anybody may take to end. */
   private static final Duration STEP_LIMIT = Duration.ofSeconds(5);
 
+  /** Some ten seconds of backoff: longer than a failover of the database that goes well. */
+  private static final int FAILURES_MAX = 15;
+
   private static final int POLL_RECORDS_MAX = 500;
 
   private final ChargeConfig config;
@@ -111,11 +114,15 @@ public final class ChargeWorker implements AutoCloseable {
     return new ChargeWorker(config, with);
   }
 
-  /** {@code ok}, or what has stopped. */
+  /** {@code ok}, or what has stopped or does not get on. */
   public String health() {
     for (Map.Entry<String, WorkerLoop> loop : loops.entrySet()) {
       if (loop.getValue().ended().isDone()) {
         return loop.getKey() + " has stopped";
+      }
+      int failures = loop.getValue().consecutiveFailures();
+      if (failures >= FAILURES_MAX) {
+        return loop.getKey() + " has failed " + failures + " times in a row";
       }
     }
     return "ok";

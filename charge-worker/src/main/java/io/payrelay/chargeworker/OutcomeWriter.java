@@ -11,15 +11,12 @@ import io.payrelay.payments.store.FactStore;
 import io.payrelay.payments.store.FinishedAttempt;
 import io.payrelay.payments.store.OperationAction;
 import io.payrelay.payments.store.OperationStore;
-import io.payrelay.platform.errors.Category;
-import io.payrelay.platform.errors.Failures;
 import io.payrelay.platform.lifecycle.Worker;
 import io.payrelay.platform.telemetry.LogContext;
 import io.payrelay.providers.PaymentProvider;
 import io.payrelay.providers.ProviderAnswer;
 import io.payrelay.providers.ProviderResult;
 import io.payrelay.providers.ResultFacts;
-import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
@@ -34,8 +31,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Writes outcomes: facts, attempts and what is next, many in one transaction, and one by one where
- * that fails. What cannot be written now is kept: it is bounded by the calls in flight. Steps on
- * one thread; {@link #add} is safe for any.
+ * that fails. What cannot be written now is kept: it is bounded by the calls in flight. What never
+ * can be is set aside. Steps on one thread; {@link #add} is safe for any.
  */
 final class OutcomeWriter implements Worker {
 
@@ -50,6 +47,7 @@ final class OutcomeWriter implements Worker {
   private final InstantSource clock;
   private final ChargeFaults faults;
   private final Runnable written;
+  private final RefusedOutcomes refused;
   private final FactStore facts = new FactStore();
   private final OperationStore operations = new OperationStore();
   private final ConcurrentLinkedQueue<Outcome> queue = new ConcurrentLinkedQueue<>();
@@ -73,6 +71,7 @@ final class OutcomeWriter implements Worker {
     this.clock = clock;
     this.faults = faults;
     this.written = written;
+    this.refused = new RefusedOutcomes(jdbi, planner, clock);
   }
 
   /** Takes an outcome; the loop is to be woken. */
@@ -93,47 +92,40 @@ final class OutcomeWriter implements Worker {
       return 0;
     }
     int count = batch.size();
-    try {
-      write(batch);
-      batch.forEach(this::done);
-      batch.clear();
-    } catch (RuntimeException e) {
-      if (!concernsOne(e)) {
-        throw e;
-      }
+    if (!writeTogether()) {
       writeOneByOne();
     }
     written.run();
     return count;
   }
 
+  private boolean writeTogether() {
+    try {
+      write(batch);
+    } catch (RuntimeException e) {
+      if (!Refusals.concernsOne(e)) {
+        throw e;
+      }
+      return false;
+    }
+    faults.reached(ChargeFaults.Point.AFTER_WRITE);
+    batch.forEach(this::done);
+    batch.clear();
+    return true;
+  }
+
   private void writeOneByOne() {
     while (!batch.isEmpty()) {
       Outcome outcome = batch.get(0);
-      try {
-        write(List.of(outcome));
-      } catch (RuntimeException e) {
-        if (Failures.categoryOf(e) != Category.REJECTED) {
-          throw e;
-        }
-        log.error(
-            "outcome refused by the database payment_id={} sqlstate={}: asking again later",
-            outcome.claim().paymentId(),
-            Failures.sqlState(e));
-        writeAsUnknown(outcome);
+      RuntimeException refusal = Refusals.refusal(() -> write(List.of(outcome)));
+      if (refusal == null) {
+        faults.reached(ChargeFaults.Point.AFTER_WRITE);
+      } else {
+        refused.setAside(outcome, refusal);
       }
       done(outcome);
       batch.remove(0);
     }
-  }
-
-  /** A conflict with somebody else, or something wrong with one of them: not the database away. */
-  private static boolean concernsOne(RuntimeException e) {
-    String state = Failures.sqlState(e);
-    return state != null
-        && (state.equals("23505")
-            || state.startsWith("40")
-            || Failures.categoryOf(e) == Category.REJECTED);
   }
 
   private void write(List<Outcome> outcomes) {
@@ -141,7 +133,6 @@ final class OutcomeWriter implements Worker {
     List<Result> results = outcomes.stream().map(outcome -> result(outcome, now)).toList();
     List<FactStore.Applied> applied = jdbi.inTransaction(tx -> write(tx, results, now));
     warnOfCases(applied);
-    faults.reached(ChargeFaults.Point.AFTER_WRITE);
   }
 
   private List<FactStore.Applied> write(Handle tx, List<Result> results, Instant now) {
@@ -228,21 +219,6 @@ final class OutcomeWriter implements Worker {
         detail(result.result()),
         step.action(),
         step.delay());
-  }
-
-  private void writeAsUnknown(Outcome outcome) {
-    Claim claim = outcome.claim();
-    FinishedAttempt attempt =
-        new FinishedAttempt(
-            claim.operationId(),
-            claim.attemptId(),
-            AttemptOutcome.UNKNOWN,
-            outcome.answer().httpStatus(),
-            outcome.answer().body(),
-            "the outcome was refused by the database",
-            OperationAction.QUERY,
-            Duration.ofMinutes(1));
-    jdbi.useTransaction(tx -> operations.finish(tx, List.of(attempt)));
   }
 
   private void done(Outcome outcome) {

@@ -23,8 +23,18 @@ final class RecordReader {
 
   /** Reads a record; one that is no charge request comes back with the problem. */
   Received read(ConsumerRecord<byte[], byte[]> source, long nowMs) {
+    try {
+      return readable(source, nowMs);
+    } catch (RuntimeException e) {
+      // Whatever it is, it is this record's: the worker would meet it again after each restart.
+      return unreadable(source, "cannot be read: " + e.getClass().getSimpleName(), nowMs);
+    }
+  }
+
+  private Received readable(ConsumerRecord<byte[], byte[]> source, long nowMs) {
     Header type = source.headers().lastHeader("ce_type");
-    String name = type == null ? "" : new String(type.value(), UTF_8);
+    // Kafka allows a header without a value.
+    String name = type == null || type.value() == null ? "" : new String(type.value(), UTF_8);
     if (!name.equals(EVENT_TYPE)) {
       return unreadable(source, "ce_type is not " + EVENT_TYPE, nowMs);
     }

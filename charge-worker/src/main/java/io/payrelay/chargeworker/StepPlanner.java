@@ -77,8 +77,8 @@ final class StepPlanner {
     if (capabilities.queryByPaymentId()) {
       return NextStep.of(OperationAction.QUERY, schedule.delay(claim.queryCount()));
     }
-    // Nobody to ask: what the key returns is the only answer there is.
-    return isPositive(claim.keySafeLeft())
+    // Nobody to ask: what the key returns is the only answer there is, where we made the call.
+    return claim.callCount() > 0 && isPositive(claim.keySafeLeft())
         ? NextStep.of(OperationAction.CALL, schedule.delay(claim.callCount() - 1))
         : NextStep.UNRESOLVED;
   }
@@ -100,7 +100,8 @@ final class StepPlanner {
       return NextStep.of(
           OperationAction.QUERY, delay.compareTo(lagLeft) > 0 ? lagLeft.plus(LEAST) : delay);
     }
-    return isPositive(claim.keySafeLeft())
+    // A key that was never used is safe, however short its life.
+    return claim.callCount() == 0 || isPositive(claim.keySafeLeft())
         ? NextStep.of(OperationAction.CALL, Duration.ZERO)
         : NextStep.UNRESOLVED;
   }

@@ -10,8 +10,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Takes payments from their row whose event never came, and keeps the metrics of what waits. Steps
- * on one thread.
+ * Takes payments from their row whose event never came or whose operation is gone, and keeps the
+ * metrics of what waits. Steps on one thread.
  */
 final class Sweep implements Worker {
 
@@ -38,16 +38,17 @@ final class Sweep implements Worker {
   @Override
   public int runOnce() {
     metrics.backlog(jdbi.inTransaction(operations::backlog));
-    List<String> ids =
-        jdbi.inTransaction(tx -> payments.createdWithoutOperation(tx, age, BATCH_MAX));
+    List<String> ids = jdbi.inTransaction(tx -> payments.withoutOperation(tx, age, BATCH_MAX));
     if (ids.isEmpty()) {
       return 0;
     }
-    log.warn("no event came for payments count={}: taking them from their rows", ids.size());
+    log.warn(
+        "no operation was made for payments count={}: taking them from their rows", ids.size());
     acceptance.accept(ids.stream().map(id -> new Trigger(id, null)).toList());
     metrics.swept(ids.size());
     accepted.run();
-    // One that the database refuses would come again at once: the next look is after the interval.
+    // One that is refused has a case now. Should that be refused too, it would come again at once:
+    // the next look is after the interval.
     return 0;
   }
 }

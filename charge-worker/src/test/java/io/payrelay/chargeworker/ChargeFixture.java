@@ -24,6 +24,7 @@ import io.payrelay.simulator.SimulatedCharge;
 import io.payrelay.simulator.SimulatorConfig;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
+import java.sql.SQLException;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
@@ -40,6 +41,7 @@ import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.jdbi.v3.core.ConnectionFactory;
 import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.Jdbi;
 import org.postgresql.ds.PGSimpleDataSource;
@@ -173,6 +175,29 @@ final class ChargeFixture implements AutoCloseable {
     return worker;
   }
 
+  /** A worker whose database is away; it tries again without pauses. */
+  ChargeWorker workerWithoutDatabase(GenericProvider to) {
+    ConnectionFactory away =
+        () -> {
+          throw new SQLException("away", "08001");
+        };
+    ChargeWorker worker =
+        ChargeWorker.start(
+            ChargeConfig.from(
+                Settings.check(Map.of(), ChargeConfig.SETTINGS, ChargeConfig.SETTINGS)),
+            new ChargeDependencies(
+                shared.kafka(),
+                Jdbi.create(away),
+                EventCatalogue.builtIn(),
+                List.of(to),
+                new SimpleMeterRegistry(),
+                InstantSource.system(),
+                () -> 0,
+                ChargeFaults.NONE));
+    opened.add(worker::close);
+    return worker;
+  }
+
   /** Writes a payment and sends its event, as upstream and relay do. */
   String pay(String paymentMethod) throws EncodingException {
     String id = newId();
@@ -287,6 +312,11 @@ final class ChargeFixture implements AutoCloseable {
 
   Jdbi workerJdbi() {
     return shared.worker().jdbi();
+  }
+
+  /** Runs statements as the owner of the schema. */
+  void asOwner(String sql) {
+    shared.admin().useHandle(handle -> handle.execute(sql));
   }
 
   Payment payment(String id) {

@@ -12,6 +12,8 @@ import io.payrelay.payments.store.FactStore;
 import io.payrelay.providers.ChargeCall;
 import io.payrelay.providers.Prepared;
 import io.payrelay.providers.generic.GenericProvider;
+import io.payrelay.schemas.EventCatalogue;
+import io.payrelay.schemas.EventCodec;
 import io.payrelay.schemas.Topic;
 import io.payrelay.simulator.Fault;
 import io.payrelay.simulator.ProviderSimulator;
@@ -125,16 +127,16 @@ class ChargeLimitsIT {
     String id = ChargeFixture.newId();
     simulator.script(id, Fault.RESET_BEFORE);
     simulator.scriptQueries(id, unavailable(14));
-    fixture.insert(id, "pm_card");
-    fixture.worker(fixture.provider(simulator.baseUrl(), KEY_LIFETIME, Duration.ZERO), SHORT_LIVED);
+    startWarm(simulator);
 
+    fixture.insert(id, "pm_card");
     fixture.send(id);
 
     awaitExceptions(id, "UNRESOLVED");
     assertThat(fixture.payment(id).status()).isEqualTo(PaymentStatus.UNKNOWN);
     assertThat(fixture.nextAction(id)).isEqualTo("none");
     assertThat(fixture.attempts(id)).filteredOn(one -> one.startsWith("CALL")).hasSize(1);
-    assertThat(simulator.stats().chargeCalls()).isEqualTo(1);
+    assertThat(simulator.stats().chargeCalls()).isEqualTo(2);
   }
 
   @Test
@@ -144,14 +146,14 @@ class ChargeLimitsIT {
     String id = ChargeFixture.newId();
     simulator.script(id, Fault.TIMEOUT_AFTER);
     simulator.scriptQueries(id, unavailable(14));
-    fixture.insert(id, "pm_card");
-    fixture.worker(fixture.provider(simulator.baseUrl(), KEY_LIFETIME, Duration.ZERO), SHORT_LIVED);
+    startWarm(simulator);
 
+    fixture.insert(id, "pm_card");
     fixture.send(id);
 
     awaitStatus(id, PaymentStatus.SUCCEEDED);
     assertThat(ChargeFixture.charges(simulator, id)).hasSize(1);
-    assertThat(simulator.stats().chargeCalls()).isEqualTo(1);
+    assertThat(simulator.stats().chargeCalls()).isEqualTo(2);
   }
 
   @Test
@@ -229,6 +231,7 @@ class ChargeLimitsIT {
 
     fixture.sendBytes("key", garbage.getBytes(StandardCharsets.UTF_8), 5);
     fixture.sendBytes("key", null, 5);
+    fixture.sendBytes("key", hugeString(), 5);
     fixture.send(missing, 1_200, 5);
     String next = ChargeFixture.newId();
     fixture.insert(next, "pm_card");
@@ -242,6 +245,7 @@ class ChargeLimitsIT {
                 assertThat(deadLetters())
                     .anyMatch(one -> one.endsWith(garbage))
                     .anyMatch(one -> one.startsWith("record without value"))
+                    .anyMatch(one -> one.startsWith("record of ChargeRequested is damaged"))
                     .anyMatch(one -> one.startsWith("there is no such payment")));
   }
 
@@ -315,6 +319,12 @@ class ChargeLimitsIT {
     assertThat(worker.health()).isEqualTo("ok");
   }
 
+  /** A worker that is at work already: a payment that waits for it is too old to be called. */
+  private void startWarm(ProviderSimulator simulator) throws Exception {
+    fixture.worker(fixture.provider(simulator.baseUrl(), KEY_LIFETIME, Duration.ZERO), SHORT_LIVED);
+    awaitStatus(fixture.pay("pm_card"), PaymentStatus.SUCCEEDED);
+  }
+
   private void succeedByWebhook(String id) {
     Fact fact =
         new Fact(
@@ -332,6 +342,21 @@ class ChargeLimitsIT {
     fixture
         .workerJdbi()
         .useTransaction(tx -> new FactStore().apply(tx, List.of(fact), Instant.now()));
+  }
+
+  /** Names a payment id of 2 147 483 647 bytes and has none of them. */
+  private static byte[] hugeString() throws Exception {
+    byte[] event =
+        new EventCodec(EventCatalogue.builtIn())
+            .encode(
+                "ChargeRequested",
+                """
+                {"payment_id":"payment_1","merchant":"shop","merchant_order_id":"1",
+                "provider":"simulator","amount_minor":1,"currency":"USD","trace_id":null}""");
+    byte[] huge = Arrays.copyOf(event, 15);
+    byte[] length = {(byte) 0xfe, (byte) 0xff, (byte) 0xff, (byte) 0xff, 0x0f};
+    System.arraycopy(length, 0, huge, 10, length.length);
+    return huge;
   }
 
   private static QueryFault[] unavailable(int times) {

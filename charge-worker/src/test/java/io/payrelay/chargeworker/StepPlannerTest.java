@@ -37,6 +37,15 @@ class StepPlannerTest {
 
   private static Claim claim(
       OperationAction action, Duration keyLeft, Duration resolveLeft, Duration sinceCall) {
+    return claim(action, 1, keyLeft, resolveLeft, sinceCall);
+  }
+
+  private static Claim claim(
+      OperationAction action,
+      int calls,
+      Duration keyLeft,
+      Duration resolveLeft,
+      Duration sinceCall) {
     boolean call = action == OperationAction.CALL;
     return new Claim(
         1,
@@ -48,7 +57,7 @@ class StepPlannerTest {
         "key",
         new byte[0],
         null,
-        1,
+        calls,
         call ? 0 : 1,
         Duration.ofSeconds(90),
         keyLeft,
@@ -99,6 +108,21 @@ class StepPlannerTest {
   void leavesItToAPersonWhenItIsNotThereAndTheKeyIsNotSafe() {
     assertThat(planner.after(query(OVER, LAG), NOT_FOUND, false, ASKABLE))
         .isEqualTo(NextStep.UNRESOLVED);
+  }
+
+  @Test
+  void callsForTheFirstTimeWhenItIsNotThereWhateverTheKeysLife() {
+    Claim asked = claim(OperationAction.QUERY, 0, Duration.ZERO, SAFE, null);
+
+    assertThat(planner.after(asked, NOT_FOUND, false, ASKABLE))
+        .isEqualTo(NextStep.of(OperationAction.CALL, Duration.ZERO));
+  }
+
+  @Test
+  void leavesItToAPersonWhereNobodyCanBeAskedAboutACallThatIsNotOurs() {
+    Claim asked = claim(OperationAction.QUERY, 0, SAFE, SAFE, null);
+
+    assertThat(planner.after(asked, UNKNOWN, false, MUTE)).isEqualTo(NextStep.UNRESOLVED);
   }
 
   @Test

@@ -12,9 +12,4 @@ public final class EncodingException extends Exception {
   public EncodingException(String message) {
     super(message);
   }
-
-  /** As above, with what caused it. */
-  public EncodingException(String message, Throwable cause) {
-    super(message, cause);
-  }
 }

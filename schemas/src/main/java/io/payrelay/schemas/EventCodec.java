@@ -18,6 +18,7 @@ import org.apache.avro.SchemaNormalization;
 import org.apache.avro.generic.GenericDatumReader;
 import org.apache.avro.generic.GenericDatumWriter;
 import org.apache.avro.generic.GenericRecord;
+import org.apache.avro.io.BinaryDecoder;
 import org.apache.avro.io.BinaryEncoder;
 import org.apache.avro.io.DecoderFactory;
 import org.apache.avro.io.EncoderFactory;
@@ -102,19 +103,25 @@ public final class EventCodec {
           "schema with fingerprint " + Long.toHexString(fingerprint) + " is not known");
     }
     try {
-      return new GenericDatumReader<GenericRecord>(schema)
-          .read(
-              null,
-              DecoderFactory.get()
-                  .binaryDecoder(bytes, HEADER_BYTES, bytes.length - HEADER_BYTES, null));
-    } catch (IOException | AvroRuntimeException e) {
-      throw new EncodingException("record of " + schema.getName() + " is damaged", e);
+      // Walked through first: a length is believed only where so many bytes follow, not where it
+      // would merely be memory to take.
+      GenericDatumReader.skip(schema, body(bytes));
+      return new GenericDatumReader<GenericRecord>(schema).read(null, body(bytes));
+    } catch (IOException | RuntimeException e) {
+      // Avro throws whatever comes of damaged bytes. Without the cause: its messages quote values.
+      throw new EncodingException(
+          "record of %s is damaged: %s".formatted(schema.getName(), e.getClass().getSimpleName()));
     }
   }
 
   /** The types this codec knows. */
   public EventCatalogue catalogue() {
     return catalogue;
+  }
+
+  private static BinaryDecoder body(byte[] bytes) {
+    return DecoderFactory.get()
+        .binaryDecoder(bytes, HEADER_BYTES, bytes.length - HEADER_BYTES, null);
   }
 
   private static JsonNode parse(String json) throws EncodingException {

@@ -1,14 +1,18 @@
 package io.payrelay.schemas;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.ByteArrayOutputStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import org.apache.avro.generic.GenericData;
 import org.apache.avro.generic.GenericRecord;
+import org.apache.avro.io.BinaryEncoder;
+import org.apache.avro.io.EncoderFactory;
 import org.apache.avro.message.BinaryMessageDecoder;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -147,6 +151,22 @@ class EventCodecTest {
     assertThatThrownBy(() -> codec.decode(foreign)).hasMessageContaining("is not known");
     assertThatThrownBy(() -> codec.decode(java.util.Arrays.copyOf(bytes, bytes.length - 3)))
         .hasMessageContaining("is damaged");
+  }
+
+  @ParameterizedTest
+  @ValueSource(longs = {2_147_483_647L, 1_500_000_000L, -1L, Long.MAX_VALUE, Long.MIN_VALUE})
+  void refusesALengthThatTheBytesDoNotHave(long length) throws Exception {
+    ByteArrayOutputStream damaged = new ByteArrayOutputStream();
+    damaged.write(codec.encode("ChargeRequested", CHARGE.formatted("")), 0, 10);
+    BinaryEncoder encoder = EncoderFactory.get().directBinaryEncoder(damaged, null);
+    encoder.writeLong(length);
+    damaged.writeBytes("canary".getBytes(UTF_8));
+
+    assertThatThrownBy(() -> codec.decode(damaged.toByteArray()))
+        .isInstanceOf(EncodingException.class)
+        .hasMessageContaining("is damaged")
+        .hasMessageNotContaining("canary")
+        .hasNoCause();
   }
 
   @Test

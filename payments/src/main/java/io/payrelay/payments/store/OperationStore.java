@@ -85,7 +85,9 @@ public final class OperationStore {
   /**
    * Claims due operations of a provider, the longest due first. One whose payment has its end is
    * closed instead; an attempt whose lease is over is finished as ABANDONED and followed by a new
-   * one; a call whose key is not safe any more becomes a query.
+   * one; a call whose key is not safe any more becomes a query. So does the first call for a
+   * payment that is older than a key is safe: where a backup was restored, there may have been a
+   * call that nobody here knows of.
    */
   public List<Claim> claim(Handle tx, String provider, int limit, ClaimTerms terms) {
     List<Due> due = due(tx, provider, limit);
@@ -213,9 +215,12 @@ public final class OperationStore {
             WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
             chosen AS (
               SELECT o.operation_id, o.call_count + o.query_count + 1 AS attempt_number,
-                CASE WHEN o.next_action = 'CALL' AND coalesce(o.key_safe_until <= clock.now, false)
+                CASE WHEN o.next_action = 'CALL' AND (coalesce(o.key_safe_until <= clock.now, false)
+                    OR (o.key_safe_until IS NULL AND o.call_count + o.query_count = 0
+                      AND p.created_at + :key_safe::interval <= clock.now))
                   THEN 'QUERY' ELSE o.next_action END AS kind
-              FROM payrelay.operation o CROSS JOIN clock
+              FROM payrelay.operation o JOIN payrelay.payment p ON p.payment_id = o.payment_id
+                CROSS JOIN clock
               WHERE o.operation_id = ANY (:ids) AND o.next_action IS NOT NULL),
             begun AS (
               INSERT INTO payrelay.attempt (operation_id, attempt_number, kind, lease_owner, lease_until)

@@ -65,13 +65,14 @@ public final class PaymentStore {
   }
 
   /**
-   * Ids of CREATED payments that have waited longer than that and have no operation, oldest first.
+   * Ids of payments without an end that were made longer ago than that and have no operation,
+   * oldest first: their event never came, or what we knew of the charge is lost.
    */
-  public List<String> createdWithoutOperation(Handle tx, Duration olderThan, int limit) {
+  public List<String> withoutOperation(Handle tx, Duration olderThan, int limit) {
     return tx.createQuery(
             """
             SELECT p.payment_id FROM payrelay.payment p
-            WHERE p.status = 'CREATED' AND p.created_at < clock_timestamp() - :age::interval
+            WHERE p.status IN ('CREATED', 'PENDING', 'UNKNOWN') AND p.created_at < clock_timestamp() - :age::interval
               AND NOT EXISTS (SELECT FROM payrelay.operation o WHERE o.payment_id = p.payment_id)
               AND NOT EXISTS (SELECT FROM payrelay.exception_case e
                 WHERE e.payment_id = p.payment_id AND e.status = 'OPEN')

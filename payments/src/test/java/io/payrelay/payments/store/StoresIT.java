@@ -71,7 +71,7 @@ class StoresIT {
     return database
         .worker
         .jdbi()
-        .withHandle(tx -> new PaymentStore().createdWithoutOperation(tx, olderThan, 100));
+        .withHandle(tx -> new PaymentStore().withoutOperation(tx, olderThan, 100));
   }
 
   @Test

@@ -29,6 +29,7 @@ public final class WorkerLoop implements AutoCloseable {
   private final Thread thread;
   private boolean stopping;
   private boolean woken;
+  private volatile int consecutiveFailures;
 
   private WorkerLoop(
       String name, Worker worker, Duration idle, Backoff backoff, Duration stopLimit) {
@@ -64,6 +65,11 @@ public final class WorkerLoop implements AutoCloseable {
     return ended;
   }
 
+  /** How many steps have failed since the last one that did not. */
+  public int consecutiveFailures() {
+    return consecutiveFailures;
+  }
+
   /** Lets the running step finish, for as long as the stop limit; then interrupts it. */
   @Override
   public void close() {
@@ -90,6 +96,7 @@ public final class WorkerLoop implements AutoCloseable {
 
   private void run() {
     int failures = 0;
+    String said = "";
     while (!isStopping()) {
       Duration pause;
       boolean wakeable = true;
@@ -99,6 +106,8 @@ public final class WorkerLoop implements AutoCloseable {
           log.info("loop={} works again after {} failures", name, failures);
         }
         failures = 0;
+        consecutiveFailures = 0;
+        said = "";
         pause = done > 0 ? Duration.ZERO : idle;
       } catch (RuntimeException e) {
         if (isStopping()) {
@@ -113,9 +122,13 @@ public final class WorkerLoop implements AutoCloseable {
         pause = backoff.delay(failures);
         // New work does not heal what failed: each wake-up would be another try without a pause.
         wakeable = false;
+        failures++;
+        consecutiveFailures = failures;
         // Said once with its cause; while it lasts, the repeats are not worth a line each.
-        if (failures++ == 0) {
-          log.warn("loop={} failed and tries again", name, e);
+        String kind = e.getClass().getName() + " " + Failures.sqlState(e);
+        if (!kind.equals(said)) {
+          log.warn("loop={} failed and tries again failures={}", name, failures, e);
+          said = kind;
         }
       } catch (Error e) {
         // An Error leaves unknown state behind: end the process rather than this thread in silence.

@@ -91,6 +91,20 @@ class WorkerLoopTest {
             LIMIT)) {
       await().until(() -> steps.get() == 4);
       assertThat(loop.ended()).isNotDone();
+      await().until(() -> loop.consecutiveFailures() == 0);
+    }
+  }
+
+  @Test
+  void countsFailuresInARow() {
+    try (WorkerLoop loop =
+        start(
+            () -> {
+              throw new PayrelayException(Category.RETRIABLE, "not now");
+            },
+            LONG,
+            LIMIT)) {
+      await().until(() -> loop.consecutiveFailures() >= 3);
     }
   }
 

@@ -5,27 +5,36 @@ import java.net.http.HttpRequest.BodyPublisher;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.nio.ByteBuffer;
 import java.util.concurrent.Flow;
+import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * A request body that does not leave after its deadline, and that knows whether it left. The client
- * subscribes when the connection stands and the head is written: without its body the provider has
- * no request. Safe for any thread.
+ * A request body that does not leave after its deadline, nor after {@link #close}, and that knows
+ * whether it left. The client subscribes when the connection stands and the head is written:
+ * without its body the provider has no request. Safe for any thread.
  */
 final class DeadlineBody implements BodyPublisher {
 
   private final byte[] body;
   private final long deadlineNs;
-  private volatile boolean left;
+  private final AtomicReference<State> state = new AtomicReference<>(State.NEW);
   private volatile boolean late;
+
+  /** Left or closed, never both: who comes first decides for good. */
+  private enum State {
+    NEW,
+    LEFT,
+    CLOSED
+  }
 
   DeadlineBody(byte[] body, long deadlineNs) {
     this.body = body;
     this.deadlineNs = deadlineNs;
   }
 
-  /** May any byte of it have left? */
-  boolean left() {
-    return left;
+  /** Keeps back what has not left. Returns false where any byte of it may have left already. */
+  boolean close() {
+    state.compareAndSet(State.NEW, State.CLOSED);
+    return state.get() == State.CLOSED;
   }
 
   /** Was it held back because its time was over? */
@@ -47,13 +56,22 @@ final class DeadlineBody implements BodyPublisher {
   public void subscribe(Flow.Subscriber<? super ByteBuffer> subscriber) {
     if (over()) {
       late = true;
-      subscriber.onSubscribe(new NoBytes());
-      subscriber.onError(new IOException("the deadline for sending is over"));
+      close();
+      refuse(subscriber, "the deadline for sending is over");
       return;
     }
     // Before the first byte is handed over: told wrongly, a sent charge would count as unsent.
-    left = true;
+    state.compareAndSet(State.NEW, State.LEFT);
+    if (state.get() == State.CLOSED) {
+      refuse(subscriber, "the call was given up before its body left");
+      return;
+    }
     BodyPublishers.ofByteArray(body).subscribe(subscriber);
+  }
+
+  private static void refuse(Flow.Subscriber<? super ByteBuffer> subscriber, String why) {
+    subscriber.onSubscribe(new NoBytes());
+    subscriber.onError(new IOException(why));
   }
 
   private static final class NoBytes implements Flow.Subscription {

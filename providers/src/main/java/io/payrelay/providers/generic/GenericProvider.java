@@ -105,7 +105,8 @@ public final class GenericProvider implements PaymentProvider {
                 List.of(GenericClassifier.ofCharge(answer, call.paymentId(), clock.instant())),
                 answer),
         failure -> {
-          if (body.left()) {
+          // Closed first: a connection that stands a moment later must not send it any more.
+          if (!body.close()) {
             return unknown(failure);
           }
           return body.late()

@@ -25,12 +25,17 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Flow;
+import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -86,7 +91,69 @@ class GenericProviderTest {
             () -> HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.discarding()))
         .isInstanceOf(IOException.class);
     assertThat(body.late()).isTrue();
-    assertThat(body.left()).isFalse();
+    assertThat(body.close()).isTrue();
+  }
+
+  @Test
+  void sendsNoBodyThatWasGivenUp() {
+    DeadlineBody body = new DeadlineBody(new byte[] {1}, soon());
+    assertThat(body.close()).isTrue();
+    Seen seen = new Seen();
+
+    body.subscribe(seen);
+
+    assertThat(seen.events).containsExactly("error");
+    assertThat(body.late()).isFalse();
+  }
+
+  @Test
+  void cannotGiveUpABodyThatLeft() {
+    DeadlineBody body = new DeadlineBody(new byte[] {1}, soon());
+    Seen seen = new Seen();
+
+    body.subscribe(seen);
+
+    assertThat(seen.events).containsExactly("bytes", "end");
+    assertThat(body.close()).isFalse();
+  }
+
+  @Test
+  void eitherSendsOrGivesUpHoweverTheyRace() throws Exception {
+    for (int i = 0; i < 2_000; i++) {
+      DeadlineBody body = new DeadlineBody(new byte[] {1}, soon());
+      Seen seen = new Seen();
+      Future<?> sending = threads.submit(() -> body.subscribe(seen));
+
+      boolean givenUp = body.close();
+
+      sending.get();
+      assertThat(seen.events.contains("bytes")).isNotEqualTo(givenUp);
+    }
+  }
+
+  /** What a subscriber sees; belongs to one thread at a time. */
+  private static final class Seen implements Flow.Subscriber<ByteBuffer> {
+    private final List<String> events = new ArrayList<>();
+
+    @Override
+    public void onSubscribe(Flow.Subscription subscription) {
+      subscription.request(Long.MAX_VALUE);
+    }
+
+    @Override
+    public void onNext(ByteBuffer bytes) {
+      events.add("bytes");
+    }
+
+    @Override
+    public void onError(Throwable failure) {
+      events.add("error");
+    }
+
+    @Override
+    public void onComplete() {
+      events.add("end");
+    }
   }
 
   @Test

@@ -1,0 +1,48 @@
+package io.payrelay.chargeworker;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.payrelay.schemas.EncodingException;
+import io.payrelay.schemas.EventCatalogue;
+import io.payrelay.schemas.EventCodec;
+import io.payrelay.schemas.Topic;
+import java.util.Arrays;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.junit.jupiter.api.Test;
+
+class RecordReaderTest {
+
+  private final RecordReader reader = new RecordReader(EventCatalogue.builtIn());
+
+  @Test
+  void readsOnAfterRecordsThatCannotBeRead() throws EncodingException {
+    byte[] good = event();
+    // A string of 2 147 483 647 bytes in a few bytes.
+    byte[] huge = Arrays.copyOf(good, 15);
+    byte[] length = {(byte) 0xfe, (byte) 0xff, (byte) 0xff, (byte) 0xff, 0x0f};
+    System.arraycopy(length, 0, huge, 10, length.length);
+
+    assertThat(read("ChargeRequested".getBytes(UTF_8), huge).problem()).contains("is damaged");
+    assertThat(read(null, good).problem()).isEqualTo("ce_type is not ChargeRequested");
+    assertThat(read("ChargeRequested".getBytes(UTF_8), good).trigger())
+        .extracting(Trigger::paymentId)
+        .isEqualTo("payment_1");
+  }
+
+  private Received read(byte[] type, byte[] value) {
+    ConsumerRecord<byte[], byte[]> source =
+        new ConsumerRecord<>(Topic.CHARGE_REQUESTS, 0, 0, new byte[0], value);
+    source.headers().add("ce_type", type);
+    return reader.read(source, 0);
+  }
+
+  private static byte[] event() throws EncodingException {
+    return new EventCodec(EventCatalogue.builtIn())
+        .encode(
+            "ChargeRequested",
+            """
+            {"payment_id":"payment_1","merchant":"shop","merchant_order_id":"1",
+            "provider":"simulator","amount_minor":1,"currency":"USD","trace_id":null}""");
+  }
+}
