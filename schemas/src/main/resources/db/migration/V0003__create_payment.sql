@@ -39,8 +39,8 @@ CREATE UNIQUE INDEX payment_provider_transaction_id_key
 CREATE UNIQUE INDEX payment_live_order_key
   ON payrelay.payment (merchant, merchant_order_id) WHERE status <> 'FAILED';
 
--- The sweep looks for payments whose trigger never came.
-CREATE INDEX payment_created_waiting ON payrelay.payment (created_at) WHERE status = 'CREATED';
+-- The sweep looks for payments that nobody works on.
+CREATE INDEX payment_waiting ON payrelay.payment (created_at) WHERE status IN ('CREATED', 'PENDING', 'UNKNOWN');
 
 CREATE FUNCTION payrelay.payment_check() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = payrelay, pg_temp AS $$
