@@ -10,10 +10,9 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "migrate",
     mixinStandardHelpOptions = true,
-    description = {
-      "Makes tables, publication, replication slot, topics and the relay's first position, and then",
-      "opens the outbox for upstream services. Can be run again at any time."
-    })
+    description =
+        "Makes tables, publication, replication slot, topics and the relay's first position, and then"
+            + " opens the outbox for upstream services. Can be run again at any time.")
 @SuppressWarnings("NullAway.Init") // picocli injects.
 final class MigrateCommand implements Runnable {
 
@@ -24,7 +23,8 @@ final class MigrateCommand implements Runnable {
   public void run() {
     Parts.migrate(parent.environment());
     PrintWriter out = spec.commandLine().getOut();
-    out.println("migrated");
+    out.println(
+        "migrated; next: a login for each part (docs/operations.md), then the parts themselves");
     out.flush();
   }
 }

@@ -33,7 +33,7 @@ final class StatusFollower implements AutoCloseable {
     KafkaConsumer<byte[], byte[]> consumer =
         new KafkaConsumer<>(kafka.consumerProperties("payrelay-pay"));
     List<TopicPartition> partitions =
-        consumer.partitionsFor(Topic.PAYMENT_STATUS).stream()
+        KafkaQuestions.partitions(consumer, kafka, Topic.PAYMENT_STATUS).stream()
             .map(info -> new TopicPartition(info.topic(), info.partition()))
             .toList();
     consumer.assign(partitions);

@@ -64,8 +64,8 @@ final class TailCommand implements Runnable {
     PrintWriter out = spec.commandLine().getOut();
     try (KafkaConsumer<byte[], byte[]> consumer =
         new KafkaConsumer<>(kafka.consumerProperties("payrelay-tail"))) {
-      List<PartitionInfo> partitions = consumer.partitionsFor(topic);
-      if (partitions == null || partitions.isEmpty()) {
+      List<PartitionInfo> partitions = KafkaQuestions.partitions(consumer, kafka, topic);
+      if (partitions.isEmpty()) {
         throw new PayrelayException(
             Category.FATAL,
             "Topic " + topic + " does not exist: `payrelay migrate` makes the topics");

@@ -125,6 +125,7 @@ public final class Relay implements AutoCloseable {
       Thread.currentThread().interrupt();
     }
     upkeep.close();
+    log.info("slot={} relay stopped", parts.config().slotName());
   }
 
   private void run() {
@@ -138,7 +139,13 @@ public final class Relay implements AutoCloseable {
       }
       ended.complete(null);
     } catch (RuntimeException | Error e) {
-      log.error("slot={} relay stops", parts.config().slotName(), e);
+      if (e instanceof PayrelayException ours) {
+        // The sentence is the whole story; where it is not, DEBUG has the rest.
+        log.error("slot={} relay stops: {}", parts.config().slotName(), ours.getMessage());
+        log.debug("slot={} relay stops", parts.config().slotName(), e);
+      } else {
+        log.error("slot={} relay stops", parts.config().slotName(), e);
+      }
       ended.completeExceptionally(e);
       if (e instanceof Error error) {
         throw error;

@@ -27,10 +27,9 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "demo",
     mixinStandardHelpOptions = true,
-    description = {
-      "Starts everything on this machine, sends payments through it with faults injected,",
-      "and exits 0 only if nothing was lost, charged twice or left open."
-    })
+    description =
+        "Starts everything on this machine, sends payments through it with faults injected, and exits 0"
+            + " only if nothing was lost, charged twice or left open.")
 @SuppressWarnings("NullAway.Init") // picocli injects.
 final class DemoCommand implements Callable<Integer> {
 
@@ -81,9 +80,11 @@ final class DemoCommand implements Callable<Integer> {
     checkReport();
     PrintWriter out = spec.commandLine().getOut();
     Progress progress = new Progress(out);
+    long startNs = System.nanoTime();
     progress.step("starting PostgreSQL and Kafka");
     try (LocalStack infra = LocalStack.builder().start();
         Stack stack = Stack.start(infra, faults, seed, part -> progress.step("starting " + part))) {
+      progress.step("started in %.1f s".formatted((System.nanoTime() - startNs) / 1_000_000_000.0));
       Report result =
           new DemoRun(stack, payments, seed, Duration.ofSeconds(timeoutS), progress).run();
       progress.end();

@@ -15,10 +15,9 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "infra",
     mixinStandardHelpOptions = true,
-    description = {
-      "Starts PostgreSQL and Kafka only, prints one line when they are ready, runs until Ctrl-C.",
-      "For trying on loopback: PostgreSQL trusts every local user."
-    })
+    description =
+        "Starts PostgreSQL and Kafka only, prints one line when they are ready, runs until Ctrl-C."
+            + " For trying on loopback: PostgreSQL trusts every local user.")
 @SuppressWarnings("NullAway.Init") // picocli injects.
 final class InfraCommand implements Runnable {
 

@@ -1,5 +1,8 @@
 package io.payrelay.workbench;
 
+import io.javalin.util.JavalinBindException;
+import io.payrelay.platform.errors.Category;
+import io.payrelay.platform.errors.PayrelayException;
 import io.payrelay.simulator.FaultProfile;
 import io.payrelay.simulator.ProviderSimulator;
 import io.payrelay.simulator.SimulatorConfig;
@@ -17,10 +20,9 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "simulator",
     mixinStandardHelpOptions = true,
-    description = {
-      "A payment provider over HTTP, with seeded faults, webhooks and its own ledger (/_sim/charges).",
-      "Its state is in memory."
-    })
+    description =
+        "A payment provider over HTTP, with seeded faults, webhooks and its own ledger (/_sim/charges)."
+            + " Its state is in memory.")
 @SuppressWarnings("NullAway.Init") // picocli injects.
 final class SimulatorCommand implements Runnable {
 
@@ -67,6 +69,18 @@ final class SimulatorCommand implements Runnable {
       description = "of each answer (${DEFAULT-VALUE})")
   private long latencyMs;
 
+  private static ProviderSimulator start(SimulatorConfig config) {
+    try {
+      return ProviderSimulator.start(config);
+    } catch (JavalinBindException e) {
+      throw new PayrelayException(
+          Category.FATAL,
+          "Port %d on %s cannot be had: give another by --port, or 0 for a free one"
+              .formatted(config.port(), config.host()),
+          e);
+    }
+  }
+
   @Override
   public void run() {
     SimulatorConfig config =
@@ -80,7 +94,7 @@ final class SimulatorCommand implements Runnable {
             .webhookSecret(webhookSecret)
             .latency(Duration.ofMillis(latencyMs))
             .build();
-    ProviderSimulator simulator = ProviderSimulator.start(config);
+    ProviderSimulator simulator = start(config);
     Runtime.getRuntime().addShutdownHook(new Thread(simulator::close, "shutdown"));
     PrintWriter out = spec.commandLine().getOut();
     out.println("ready simulator url=" + simulator.baseUrl());

@@ -34,7 +34,7 @@ final class Summary {
         out,
         "faults in webhooks",
         stats.webhookFaults().values().stream().mapToLong(Long::longValue).sum());
-    row(out, "calls answered from a remembered key", stats.replays());
+    row(out, "queries what became of a call", stats.queries());
     out.println();
     must(out, "payments without an end", report.unresolved());
     must(out, "double charges", report.doubleCharges());

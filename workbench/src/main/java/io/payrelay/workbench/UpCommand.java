@@ -40,12 +40,27 @@ final class UpCommand implements Runnable {
       description = "keep database and Kafka there between runs; without it they are thrown away")
   private @Nullable Path dataDir;
 
+  @Option(
+      names = "--pg-port",
+      paramLabel = "P",
+      defaultValue = "0",
+      description = "0, the default: a free one")
+  private int postgresPort;
+
+  @Option(
+      names = "--kafka-port",
+      paramLabel = "K",
+      defaultValue = "0",
+      description = "0, the default: a free one")
+  private int kafkaPort;
+
   @Override
   public void run() {
     PrintWriter out = spec.commandLine().getOut();
     Progress progress = new Progress(out);
     progress.step("starting PostgreSQL and Kafka");
-    LocalStack.Builder builder = LocalStack.builder().closeOnExit(false);
+    LocalStack.Builder builder =
+        LocalStack.builder().postgresPort(postgresPort).kafkaPort(kafkaPort).closeOnExit(false);
     if (dataDir != null) {
       builder.dataDir(dataDir);
     }

@@ -12,7 +12,8 @@ final class Urls {
     int port = stack.infra().postgres().port();
     String kafka = stack.infra().kafka().bootstrapServers();
     out.println();
-    out.println("PostgreSQL        " + jdbc + " user=" + stack.infra().postgres().user());
+    out.println("PostgreSQL        " + jdbc);
+    out.println("                  (owner payrelay; logins without password, loopback only)");
     out.println("Kafka             " + kafka);
     out.println(
         "provider          " + stack.simulator().baseUrl() + " (its ledger: /_sim/charges)");

@@ -20,7 +20,7 @@ public final class WorkbenchMain {
       quiet(environment, "PAYRELAY_LOG_LEVEL", "ERROR");
       quiet(environment, "PAYRELAY_LIBRARY_LOG_LEVEL", "OFF");
     } else if (args.length > 0 && args[0].equals("infra")) {
-      quiet(environment, "PAYRELAY_LIBRARY_LOG_LEVEL", "ERROR");
+      quiet(environment, "PAYRELAY_LOG_LEVEL", "WARN");
     }
     System.exit(commandLine(environment).execute(args));
   }

@@ -8,6 +8,7 @@ import io.payrelay.platform.errors.PayrelayException;
 import org.jdbi.v3.core.Jdbi;
 import org.jdbi.v3.core.statement.StatementExceptions;
 import org.jdbi.v3.postgres.PostgresPlugin;
+import org.postgresql.util.PSQLException;
 
 /** A bounded connection pool with JDBI on top. Safe for any thread; close it last. */
 public final class Database implements AutoCloseable {
@@ -58,9 +59,20 @@ public final class Database implements AutoCloseable {
           "No connection to the database (SQLSTATE "
               + state
               + "): check PAYRELAY_DATABASE_URL, PAYRELAY_DATABASE_USER and"
-              + " PAYRELAY_DATABASE_PASSWORD, and that the server runs",
+              + " PAYRELAY_DATABASE_PASSWORD, and that the server runs"
+              + said(e),
           e);
     }
+  }
+
+  /** The server's own word on a refusal, such as which role does not exist. */
+  private static String said(Throwable failure) {
+    for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+      if (cause instanceof PSQLException sql && sql.getServerErrorMessage() != null) {
+        return " (the server says: " + sql.getServerErrorMessage().getMessage() + ")";
+      }
+    }
+    return "";
   }
 
   /** JDBI over the pool. */
