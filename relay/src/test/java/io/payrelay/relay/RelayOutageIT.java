@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /** Servers of its own: they are stopped and killed. */
-@Timeout(150)
+@Timeout(300)
 class RelayOutageIT {
 
   private static final Duration LIMIT = Duration.ofSeconds(60);
