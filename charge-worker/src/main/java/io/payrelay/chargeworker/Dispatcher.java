@@ -105,7 +105,11 @@ final class Dispatcher implements Worker {
                   claim.body(),
                   beforeNs + sendLeft(claim).toNanos(),
                   config.callTimeout()));
-      case QUERY -> provider.query(claim.paymentId(), config.callTimeout());
+      case QUERY ->
+          provider.capabilities().queryByPaymentId()
+              ? provider.query(claim.paymentId(), config.callTimeout())
+              : CompletableFuture.completedFuture(
+                  ProviderAnswer.without(new ProviderResult.Unknown("nobody to ask")));
       case CANCEL -> provider.cancel(claim.paymentId(), config.callTimeout());
     };
   }

@@ -133,7 +133,13 @@ final class ChargeFixture implements AutoCloseable {
     GenericProvider made =
         new GenericProvider(
             new GenericConfig(
-                provider, url, new Secret(API_KEY), Duration.ofSeconds(2), keyLifetime, queryLag),
+                provider,
+                url,
+                new Secret(API_KEY),
+                Duration.ofSeconds(2),
+                keyLifetime,
+                queryLag,
+                true),
             InstantSource.system());
     opened.add(made::close);
     return made;

@@ -26,10 +26,16 @@ final class FaultPlan {
 
   private final long seed;
   private final FaultProfile profile;
+  private final boolean everyWebhookArrives;
 
   FaultPlan(long seed, FaultProfile profile) {
+    this(seed, profile, false);
+  }
+
+  FaultPlan(long seed, FaultProfile profile, boolean everyWebhookArrives) {
     this.seed = seed;
     this.profile = profile;
+    this.everyWebhookArrives = everyWebhookArrives;
   }
 
   /** The fault of the n-th call, counted from 1, of {@code POST /v1/charges} for the id. */
@@ -54,8 +60,12 @@ final class FaultPlan {
 
   /** The fault of the n-th webhook event, counted from 1, for the id. */
   WebhookFault webhook(String merchantTransactionId, int number) {
-    return pick(
-        profile.webhooks(), WebhookFault.NONE, draw(Draw.WEBHOOK, merchantTransactionId, number));
+    WebhookFault fault =
+        pick(
+            profile.webhooks(),
+            WebhookFault.NONE,
+            draw(Draw.WEBHOOK, merchantTransactionId, number));
+    return everyWebhookArrives && fault == WebhookFault.LOST ? WebhookFault.LATE : fault;
   }
 
   private static <K> K pick(Map<K, Integer> table, K none, int draw) {

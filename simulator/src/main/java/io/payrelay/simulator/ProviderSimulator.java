@@ -45,7 +45,7 @@ public final class ProviderSimulator implements AutoCloseable {
   private ProviderSimulator(SimulatorConfig config) {
     this.config = config;
     authorization = ("Bearer " + config.apiKey()).getBytes(StandardCharsets.UTF_8);
-    FaultPlan plan = new FaultPlan(config.seed(), config.profile());
+    FaultPlan plan = new FaultPlan(config.seed(), config.profile(), config.everyWebhookArrives());
     ledger = new Ledger(config.clock().instant());
     webhooks = new WebhookSender(config, plan, webhookScripts, counters, tasks);
     connections = new Connections(config.hangMax(), tasks);

@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
  *     reset
  * @param notProcessedTimes how many calls {@code pm_503} refuses
  * @param webhookRetrySchedule the pauses between the attempts of one event; its size bounds them
+ * @param everyWebhookArrives what the profile would lose for good comes late
  * @param clock for timestamps, key life and query lag; delays run in real time
  */
 public record SimulatorConfig(
@@ -41,6 +42,7 @@ public record SimulatorConfig(
     Duration webhookTimeout,
     Duration webhookLateDelay,
     int webhookConcurrency,
+    boolean everyWebhookArrives,
     InstantSource clock) {
 
   public SimulatorConfig {
@@ -119,6 +121,7 @@ public record SimulatorConfig(
     private Duration webhookTimeout = Duration.ofSeconds(5);
     private Duration webhookLateDelay = Duration.ofSeconds(5);
     private int webhookConcurrency = 32;
+    private boolean everyWebhookArrives;
     private InstantSource clock = Clock.systemUTC();
 
     private Builder() {}
@@ -218,6 +221,11 @@ public record SimulatorConfig(
       return this;
     }
 
+    public Builder everyWebhookArrives(boolean value) {
+      everyWebhookArrives = value;
+      return this;
+    }
+
     /** Checks and makes the settings. */
     public SimulatorConfig build() {
       return new SimulatorConfig(
@@ -239,6 +247,7 @@ public record SimulatorConfig(
           webhookTimeout,
           webhookLateDelay,
           webhookConcurrency,
+          everyWebhookArrives,
           clock);
     }
   }

@@ -119,4 +119,18 @@ class FaultPlanTest {
   private static String id(int i) {
     return "payment_" + i;
   }
+
+  @Test
+  void losesNoWebhookWhereEachHasToArrive() {
+    FaultPlan losing = new FaultPlan(7, FaultProfile.STORM);
+    FaultPlan arriving = new FaultPlan(7, FaultProfile.STORM, true);
+    int lost = 0;
+    for (int i = 0; i < 1_000; i++) {
+      WebhookFault fault = losing.webhook("pay_" + i, 1);
+      lost += fault == WebhookFault.LOST ? 1 : 0;
+      assertThat(arriving.webhook("pay_" + i, 1))
+          .isEqualTo(fault == WebhookFault.LOST ? WebhookFault.LATE : fault);
+    }
+    assertThat(lost).isPositive();
+  }
 }

@@ -6,12 +6,15 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The README's first command, in the storm. */
 final class DemoSystemTest {
@@ -31,22 +34,30 @@ final class DemoSystemTest {
     demo(System.getProperty("payrelay.otherJdk"));
   }
 
-  private void demo(String javaHome) throws Exception {
+  /** Either way alone has to be enough: webhooks get lost, and some providers answer no queries. */
+  @ParameterizedTest
+  @ValueSource(strings = {"webhooks", "queries"})
+  @Timeout(300)
+  void theDemoInAStormHoldsWithOneWayToLearnAlone(String learnBy) throws Exception {
+    demo(System.getProperty("java.home"), "--learn-by", learnBy);
+  }
+
+  private void demo(String javaHome, String... more) throws Exception {
     Path file = folder.resolve("report.json");
-    try (Child demo =
-        Child.startOn(
-            javaHome,
-            folder,
-            Map.of(),
-            "demo",
-            "--payments",
-            "150",
-            "--faults",
-            "storm",
-            "--seed",
-            "7",
-            "--report",
-            file.toString())) {
+    List<String> arguments =
+        new ArrayList<>(
+            List.of(
+                "demo",
+                "--payments",
+                "150",
+                "--faults",
+                "storm",
+                "--seed",
+                "7",
+                "--report",
+                file.toString()));
+    arguments.addAll(List.of(more));
+    try (Child demo = Child.startOn(javaHome, folder, Map.of(), arguments.toArray(String[]::new))) {
       int exit = demo.exitCode(Duration.ofMinutes(4));
 
       assertThat(exit).as("%s%n%s", demo.output(), demo.errors()).isZero();

@@ -3,6 +3,7 @@ package io.payrelay.webhook;
 import io.payrelay.payments.lifecycle.Decision;
 import io.payrelay.payments.lifecycle.Decision.Note;
 import io.payrelay.payments.lifecycle.Fact;
+import io.payrelay.payments.lifecycle.Observation;
 import io.payrelay.payments.lifecycle.Payment;
 import io.payrelay.payments.lifecycle.PaymentStatus;
 import io.payrelay.payments.store.FactStore;
@@ -31,7 +32,7 @@ final class Applier {
     if (before == null || decision == null) {
       return new Applied(Disposition.PARKED, "no such payment yet", null);
     }
-    if (wantsQuery(before, decision)) {
+    if (wantsQuery(before, fact, decision)) {
       // An event is a hint: what it contradicts is settled by the provider's own answer.
       operations.queryNow(tx, before.paymentId());
     }
@@ -52,11 +53,13 @@ final class Applier {
         before.traceId());
   }
 
-  private static boolean wantsQuery(Payment before, Decision decision) {
+  private static boolean wantsQuery(Payment before, Fact fact, Decision decision) {
     if (decision.result(before).status().terminal()) {
       return false;
     }
     boolean unmoved = decision.states().isEmpty() && before.status() == PaymentStatus.UNKNOWN;
-    return decision.note() != Note.NONE || unmoved;
+    return decision.note() != Note.NONE
+        || unmoved
+        || fact.observation() == Observation.FAILURE_REPORTED;
   }
 }

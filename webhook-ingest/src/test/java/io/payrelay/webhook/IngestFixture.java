@@ -118,7 +118,8 @@ final class IngestFixture implements AutoCloseable {
         new GenericWebhookConfig(
             "simulator",
             List.of(new Secret(OLD_SECRET), new Secret(SECRET)),
-            Duration.ofMinutes(5)));
+            Duration.ofMinutes(5),
+            false));
   }
 
   /** A new payment of 19.99 EUR, as an upstream service asks for it. */
@@ -221,6 +222,10 @@ final class IngestFixture implements AutoCloseable {
   String text(String sql, Object... arguments) {
     return owner.withHandle(
         handle -> handle.select(sql, arguments).mapTo(String.class).findOne().orElse("none"));
+  }
+
+  void execute(String sql, Object... arguments) {
+    owner.useHandle(handle -> handle.execute(sql, arguments));
   }
 
   long count(String sql, Object... arguments) {

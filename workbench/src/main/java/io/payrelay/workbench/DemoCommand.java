@@ -58,6 +58,14 @@ final class DemoCommand implements Callable<Integer> {
       description = "the same seed, the same faults (${DEFAULT-VALUE})")
   private long seed;
 
+  @Option(
+      names = "--learn-by",
+      paramLabel = "WAY",
+      defaultValue = "both",
+      description =
+          "how results become known, beside the answers to calls: ${COMPLETION-CANDIDATES} (${DEFAULT-VALUE})")
+  private LearnBy learnBy;
+
   @Option(names = "--report", paramLabel = "FILE", description = "writes the counts as JSON")
   private @Nullable Path report;
 
@@ -83,7 +91,8 @@ final class DemoCommand implements Callable<Integer> {
     long startNs = System.nanoTime();
     progress.step("starting PostgreSQL and Kafka");
     try (LocalStack infra = LocalStack.builder().start();
-        Stack stack = Stack.start(infra, faults, seed, part -> progress.step("starting " + part))) {
+        Stack stack =
+            Stack.start(infra, faults, seed, learnBy, part -> progress.step("starting " + part))) {
       progress.step("started in %.1f s".formatted((System.nanoTime() - startNs) / 1_000_000_000.0));
       Report result =
           new DemoRun(stack, payments, seed, Duration.ofSeconds(timeoutS), progress).run();

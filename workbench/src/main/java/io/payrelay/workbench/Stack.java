@@ -39,7 +39,12 @@ final class Stack implements AutoCloseable {
    *
    * @param progress is told what is being started
    */
-  static Stack start(LocalStack infra, FaultProfile profile, long seed, Consumer<String> progress) {
+  static Stack start(
+      LocalStack infra,
+      FaultProfile profile,
+      long seed,
+      LearnBy learnBy,
+      Consumer<String> progress) {
     ProviderSimulator simulator =
         ProviderSimulator.start(
             SimulatorConfig.builder()
@@ -47,7 +52,10 @@ final class Stack implements AutoCloseable {
                 .profile(profile)
                 .apiKey(DemoSettings.API_KEY)
                 .webhookSecret(DemoSettings.WEBHOOK_SECRET)
+                // Without queries a webhook that is lost for good leaves nothing to learn from.
+                .everyWebhookArrives(learnBy == LearnBy.WEBHOOKS)
                 .build());
+    String queries = Boolean.toString(learnBy != LearnBy.WEBHOOKS);
     List<Part> parts = new ArrayList<>();
     try {
       progress.accept("tables, slot and topics");
@@ -57,13 +65,17 @@ final class Stack implements AutoCloseable {
       progress.accept("webhook ingest");
       Map<String, String> ingest = environment(infra, DatabaseUsers.INGEST);
       ingest.putAll(DemoSettings.ingest());
+      ingest.put("PAYRELAY_PROVIDER_QUERIES", queries);
       Part webhookIngest = Parts.webhookIngest(ingest);
       parts.add(webhookIngest);
       int port = port(webhookIngest.ready());
-      simulator.webhookTarget(URI.create("http://127.0.0.1:" + port + "/webhooks/simulator"));
+      if (learnBy != LearnBy.QUERIES) {
+        simulator.webhookTarget(URI.create("http://127.0.0.1:" + port + "/webhooks/simulator"));
+      }
       progress.accept("charge worker");
       Map<String, String> worker = environment(infra, DatabaseUsers.WORKER);
       worker.putAll(DemoSettings.worker(simulator.baseUrl()));
+      worker.put("PAYRELAY_PROVIDER_QUERIES", queries);
       parts.add(Parts.chargeWorker(worker));
       progress.accept("relay");
       parts.add(Parts.relay(environment(infra, DatabaseUsers.RELAY)));

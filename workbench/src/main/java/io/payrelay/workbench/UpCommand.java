@@ -66,7 +66,8 @@ final class UpCommand implements Runnable {
     }
     LocalStack infra = builder.start();
     try {
-      Stack stack = Stack.start(infra, faults, seed, part -> progress.step("starting " + part));
+      Stack stack =
+          Stack.start(infra, faults, seed, LearnBy.BOTH, part -> progress.step("starting " + part));
       progress.end();
       // On Ctrl-C first what works, then what it works with.
       Runtime.getRuntime()

@@ -33,7 +33,15 @@ public record Fact(
     boolean money =
         switch (observation) {
           case SUCCEEDED, DISPUTED, DISPUTE_WON, DISPUTE_LOST, PROVIDER_REFUND -> true;
-          case PENDING, FAILED, UNKNOWN, REFUSED, PAYLOAD_DIFFERS, KEY_REFUSED, UNRESOLVED -> false;
+          case PENDING,
+              FAILED,
+              FAILURE_REPORTED,
+              UNKNOWN,
+              REFUSED,
+              PAYLOAD_DIFFERS,
+              KEY_REFUSED,
+              UNRESOLVED ->
+              false;
         };
     if (money
         && (providerTransactionId == null

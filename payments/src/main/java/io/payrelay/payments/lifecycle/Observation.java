@@ -5,6 +5,11 @@ public enum Observation {
   PENDING,
   SUCCEEDED,
   FAILED,
+  /**
+   * A webhook's word that it failed, of a provider that can be asked. A hint: webhooks overtake
+   * each other, and FAILED is final, so the provider's own answer decides.
+   */
+  FAILURE_REPORTED,
   /** Sent, and no answer that says anything. */
   UNKNOWN,
   /** The adapter refused it before any call; nothing was sent. */

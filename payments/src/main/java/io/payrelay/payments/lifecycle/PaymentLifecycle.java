@@ -68,7 +68,7 @@ public final class PaymentLifecycle {
           moved(payment, fact, PostingKind.DISPUTE_LOST, ExceptionKind.DISPUTE_LOST);
       case PROVIDER_REFUND ->
           moved(payment, fact, PostingKind.PROVIDER_REFUND, ExceptionKind.PROVIDER_REFUND);
-      case PENDING, SUCCEEDED, FAILED, UNKNOWN -> outcome(payment, fact, context);
+      case PENDING, SUCCEEDED, FAILED, FAILURE_REPORTED, UNKNOWN -> outcome(payment, fact, context);
     };
   }
 
@@ -92,8 +92,8 @@ public final class PaymentLifecycle {
     return switch (fact.observation()) {
       case SUCCEEDED -> succeeded(payment, fact);
       case FAILED -> failed(payment, fact, context);
-      case PENDING ->
-          payment.status() == CREATED ? change(payment, List.of(PENDING)) : nothing(payment);
+      case FAILURE_REPORTED -> payment.status() == SUCCEEDED ? ignored() : seen(payment);
+      case PENDING -> seen(payment);
       case UNKNOWN ->
           payment.status().terminal() || payment.status() == UNKNOWN
               ? nothing(payment)
@@ -165,8 +165,7 @@ public final class PaymentLifecycle {
           payment, fact, ExceptionKind.FAILED_AFTER_CAPTURE, toUnknown(payment), List.of());
     }
     return switch (payment.status()) {
-      case SUCCEEDED ->
-          new Decision(List.of(), Note.IGNORED, List.of(), List.of(), NextAction.NONE);
+      case SUCCEEDED -> ignored();
       case FAILED -> nothing(payment);
       case CREATED, PENDING, UNKNOWN -> {
         List<Payment> states = new ArrayList<>();
@@ -269,6 +268,15 @@ public final class PaymentLifecycle {
         kind == ExceptionKind.PAYLOAD_MISMATCH && payment.status() != CREATED
             ? NextAction.QUERY
             : NextAction.NONE);
+  }
+
+  private static Decision ignored() {
+    return new Decision(List.of(), Note.IGNORED, List.of(), List.of(), NextAction.NONE);
+  }
+
+  /** The provider has it: what comes of it, its own answer tells. */
+  private static Decision seen(Payment payment) {
+    return payment.status() == CREATED ? change(payment, List.of(PENDING)) : nothing(payment);
   }
 
   private static Decision change(Payment payment, List<PaymentStatus> path) {

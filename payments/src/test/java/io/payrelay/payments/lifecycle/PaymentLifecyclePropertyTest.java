@@ -2,6 +2,7 @@ package io.payrelay.payments.lifecycle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.payrelay.payments.ledger.PostingKind;
 import io.payrelay.payments.money.Money;
 import java.util.ArrayList;
 import java.util.List;
@@ -12,6 +13,8 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.Tuple;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
 
 /** Whatever is said of some payments, by whomever, in whatever order: {@link Books} stays true. */
 class PaymentLifecyclePropertyTest {
@@ -94,6 +97,48 @@ class PaymentLifecyclePropertyTest {
 
       assertThat(books.postings.keySet()).isEqualTo(expected.postings.keySet());
     }
+  }
+
+  /** The order of webhooks is the network's, not the provider's. */
+  @Test
+  void endsTheSameInEveryOrderOfWebhooks() {
+    List<Fact> facts =
+        List.of(
+            webhook(Observation.PENDING, null),
+            webhook(Observation.SUCCEEDED, null),
+            webhook(Observation.FAILURE_REPORTED, null),
+            webhook(Observation.PROVIDER_REFUND, "r1"),
+            webhook(Observation.DISPUTED, "d1"),
+            webhook(Observation.DISPUTE_WON, "d1"));
+
+    for (List<Fact> order : permutations(facts)) {
+      Books books = new Books(PAYMENTS);
+      order.forEach(books::apply);
+
+      Payment payment = books.payments.get("pay_0001");
+      assertThat(payment.status()).as("%s", order).isEqualTo(PaymentStatus.SUCCEEDED);
+      assertThat(payment.version()).as("%s", order).isEqualTo(3);
+      assertThat(books.postings.keySet())
+          .as("%s", order)
+          .containsExactlyInAnyOrder(
+              "capture:simulator:t1",
+              "provider_refund:simulator:t1:r1",
+              "dispute:simulator:t1:d1",
+              "dispute_won:simulator:t1:d1");
+      assertThat(books.postings.get("capture:simulator:t1").kind()).isEqualTo(PostingKind.CAPTURE);
+      assertThat(books.cases.values())
+          .as("%s", order)
+          .extracting(ExceptionCase::kind)
+          .containsExactlyInAnyOrder(
+              ExceptionKind.PROVIDER_REFUND, ExceptionKind.DISPUTED, ExceptionKind.DISPUTE_WON);
+    }
+  }
+
+  private static Fact webhook(Observation observation, @Nullable String reference) {
+    Fact fact =
+        Samples.of(
+            "pay_0001", FactSource.WEBHOOK, "simulator", observation, "t1", new Money(1250, "EUR"));
+    return reference == null ? fact : Samples.reference(fact, reference);
   }
 
   @Provide

@@ -69,6 +69,12 @@ class PaymentLifecycleTest {
     "FAILED, SUCCEEDED, - / CONFLICTING / SUSPENSE_CAPTURE / LATE_SUCCESS / NONE",
     "FAILED, FAILED, - / NONE / - / - / NONE",
     "FAILED, UNKNOWN, - / NONE / - / - / NONE",
+    // A webhook's failure decides nothing.
+    "CREATED, FAILURE_REPORTED, PENDING / NONE / - / - / QUERY",
+    "PENDING, FAILURE_REPORTED, - / NONE / - / - / QUERY",
+    "UNKNOWN, FAILURE_REPORTED, - / NONE / - / - / QUERY",
+    "SUCCEEDED, FAILURE_REPORTED, - / IGNORED / - / - / NONE",
+    "FAILED, FAILURE_REPORTED, - / NONE / - / - / NONE",
     // Payrelay's own observations.
     "CREATED, REFUSED, PENDING FAILED / NONE / - / - / NONE",
     "PENDING, REFUSED, - / NONE / - / - / QUERY",

@@ -42,7 +42,14 @@ public final class Samples {
               observation,
               "t1",
               new Money(1250, "EUR"));
-      case PENDING, FAILED, UNKNOWN, REFUSED, PAYLOAD_DIFFERS, KEY_REFUSED, UNRESOLVED ->
+      case PENDING,
+          FAILED,
+          FAILURE_REPORTED,
+          UNKNOWN,
+          REFUSED,
+          PAYLOAD_DIFFERS,
+          KEY_REFUSED,
+          UNRESOLVED ->
           of("pay_0001", FactSource.RESPONSE, "simulator", observation, null, null);
     };
   }

@@ -14,7 +14,8 @@ public record GenericConfig(
     Secret apiKey,
     Duration connectTimeout,
     Duration keyLifetime,
-    Duration queryLag) {
+    Duration queryLag,
+    boolean queries) {
 
   public static final Setting<String> NAME =
       Setting.text("PAYRELAY_PROVIDER_NAME", "simulator", "name that payments give the provider");
@@ -45,9 +46,15 @@ public record GenericConfig(
           86_400_000,
           "how long a new charge may be missing from the provider's queries");
 
+  public static final Setting<Boolean> QUERIES =
+      Setting.flag(
+          "PAYRELAY_PROVIDER_QUERIES",
+          "true",
+          "whether charges can be looked up; if not, a webhook's failure is final");
+
   /** All of them. */
   public static final List<Setting<?>> SETTINGS =
-      List.of(NAME, URL, API_KEY, CONNECT_TIMEOUT, KEY_LIFETIME, QUERY_LAG);
+      List.of(NAME, URL, API_KEY, CONNECT_TIMEOUT, KEY_LIFETIME, QUERY_LAG, QUERIES);
 
   /** Reads the checked settings. */
   public static GenericConfig from(Settings settings) {
@@ -57,6 +64,7 @@ public record GenericConfig(
         settings.read(API_KEY),
         settings.read(CONNECT_TIMEOUT),
         settings.read(KEY_LIFETIME),
-        settings.read(QUERY_LAG));
+        settings.read(QUERY_LAG),
+        settings.read(QUERIES));
   }
 }

@@ -47,7 +47,8 @@ public final class GenericProvider implements PaymentProvider {
   public GenericProvider(GenericConfig config, InstantSource clock) {
     this.config = config;
     this.clock = clock;
-    this.capabilities = new Capabilities(config.keyLifetime(), true, config.queryLag(), true);
+    this.capabilities =
+        new Capabilities(config.keyLifetime(), config.queries(), config.queryLag(), true);
     String url = config.url().toString();
     this.base = (url.endsWith("/") ? url.substring(0, url.length() - 1) : url) + "/v1/charges";
     AtomicInteger number = new AtomicInteger();

@@ -9,9 +9,11 @@ import java.util.List;
 /**
  * How to believe the generic HTTP provider's webhooks. Immutable.
  *
+ * @param failuresFinal whether a failure ends the payment: only where the provider cannot be asked
  * @param secrets several while a new one replaces an old one
  */
-public record GenericWebhookConfig(String name, List<Secret> secrets, Duration tolerance) {
+public record GenericWebhookConfig(
+    String name, List<Secret> secrets, Duration tolerance, boolean failuresFinal) {
 
   public static final Setting<List<Secret>> SECRETS =
       Setting.secrets(
@@ -27,7 +29,8 @@ public record GenericWebhookConfig(String name, List<Secret> secrets, Duration t
           "how far a webhook's timestamp may be from our clock, either way");
 
   /** All of them. */
-  public static final List<Setting<?>> SETTINGS = List.of(GenericConfig.NAME, SECRETS, TOLERANCE);
+  public static final List<Setting<?>> SETTINGS =
+      List.of(GenericConfig.NAME, SECRETS, TOLERANCE, GenericConfig.QUERIES);
 
   /** Copies the list. */
   public GenericWebhookConfig {
@@ -37,6 +40,9 @@ public record GenericWebhookConfig(String name, List<Secret> secrets, Duration t
   /** Reads the checked settings. */
   public static GenericWebhookConfig from(Settings settings) {
     return new GenericWebhookConfig(
-        settings.read(GenericConfig.NAME), settings.read(SECRETS), settings.read(TOLERANCE));
+        settings.read(GenericConfig.NAME),
+        settings.read(SECRETS),
+        settings.read(TOLERANCE),
+        !settings.read(GenericConfig.QUERIES));
   }
 }

@@ -28,6 +28,7 @@ public final class GenericWebhooks implements WebhookAdapter {
 
   private final String name;
   private final StandardWebhooks scheme;
+  private final boolean failuresFinal;
 
   /**
    * An adapter.
@@ -37,6 +38,7 @@ public final class GenericWebhooks implements WebhookAdapter {
   public GenericWebhooks(GenericWebhookConfig config) {
     this.name = config.name();
     this.scheme = new StandardWebhooks(config.secrets(), config.tolerance());
+    this.failuresFinal = config.failuresFinal();
   }
 
   @Override
@@ -88,10 +90,11 @@ public final class GenericWebhooks implements WebhookAdapter {
     return new WebhookEvent(eventId, type, digest, paymentId, Optional.of(fact));
   }
 
-  private static @Nullable Observation observation(String type) {
+  private @Nullable Observation observation(String type) {
     return switch (type) {
       case "charge.succeeded" -> Observation.SUCCEEDED;
-      case "charge.failed", "charge.canceled" -> Observation.FAILED;
+      case "charge.failed", "charge.canceled" ->
+          failuresFinal ? Observation.FAILED : Observation.FAILURE_REPORTED;
       case "charge.pending" -> Observation.PENDING;
       case "charge.disputed" -> Observation.DISPUTED;
       case "charge.dispute_won" -> Observation.DISPUTE_WON;
@@ -120,13 +123,15 @@ public final class GenericWebhooks implements WebhookAdapter {
       amountField = "dispute_amount";
     }
     String code = null;
-    if (observation == Observation.FAILED) {
+    boolean failure =
+        observation == Observation.FAILED || observation == Observation.FAILURE_REPORTED;
+    if (failure) {
       code = WebhookJson.code(data, "failure_code");
       code = code == null && type.equals("charge.canceled") ? "canceled" : code;
     }
     Money amount = WebhookJson.money(data, amountField, "currency");
     String transactionId = WebhookJson.optional(data, "id");
-    boolean money = observation != Observation.FAILED && observation != Observation.PENDING;
+    boolean money = !failure && observation != Observation.PENDING;
     if (money && transactionId == null) {
       throw new UnreadableWebhookException("data.id is missing");
     }

@@ -291,7 +291,8 @@ class GenericProviderTest {
             new Secret("secret"),
             Duration.ofSeconds(1),
             Duration.ofHours(1),
-            Duration.ZERO);
+            Duration.ZERO,
+            true);
     try (GenericProvider provider = new GenericProvider(config, InstantSource.system())) {
       return provider
           .charge(

@@ -36,12 +36,16 @@ class GenericWebhooksTest {
        "merchant_transaction_id":"pay_0001","status":"succeeded","amount":1999,"currency":"EUR",
        "payee_account":"acct_1","failure_code":null,"created_at":"2026-01-02T02:59:59Z"}}""";
 
-  private final GenericWebhooks webhooks =
-      new GenericWebhooks(
-          new GenericWebhookConfig(
-              "simulator",
-              List.of(new Secret("whsec_" + Base64.getEncoder().encodeToString(new byte[32]))),
-              Duration.ofMinutes(5)));
+  private final GenericWebhooks webhooks = adapter(false);
+
+  private static GenericWebhooks adapter(boolean failuresFinal) {
+    return new GenericWebhooks(
+        new GenericWebhookConfig(
+            "simulator",
+            List.of(new Secret("whsec_" + Base64.getEncoder().encodeToString(new byte[32]))),
+            Duration.ofMinutes(5),
+            failuresFinal));
+  }
 
   @Test
   void readsASuccessAsAFactWithItsMoney() throws Exception {
@@ -68,8 +72,8 @@ class GenericWebhooksTest {
   @ParameterizedTest
   @CsvSource({
     "charge.pending, PENDING",
-    "charge.failed, FAILED",
-    "charge.canceled, FAILED",
+    "charge.failed, FAILURE_REPORTED",
+    "charge.canceled, FAILURE_REPORTED",
     "charge.disputed, DISPUTED",
     "charge.dispute_won, DISPUTE_WON",
     "charge.dispute_lost, DISPUTE_LOST",
@@ -86,6 +90,17 @@ class GenericWebhooksTest {
                         + "\"refund_amount\":6,\"amount\""));
 
     assertThat(event.fact().orElseThrow().observation()).isEqualTo(observation);
+  }
+
+  @Test
+  void takesAFailureAsFinalWhereNobodyCanBeAsked() throws Exception {
+    WebhookEvent event =
+        adapter(true)
+            .read(
+                request(SUCCEEDED.replace("charge.succeeded", "charge.failed").getBytes(UTF_8)),
+                NOW);
+
+    assertThat(event.fact().orElseThrow().observation()).isEqualTo(Observation.FAILED);
   }
 
   @ParameterizedTest
