@@ -138,13 +138,9 @@ public final class RelayBootstrap {
     long startLsn = 0;
     if (position == null) {
       startLsn = makeSlot(connection, slot);
-    } else if (slot.isEmpty()) {
-      throw StartupCheck.refused(
-          "Kafka holds a position of slot %s (%s), but the slot is gone: run `payrelay relay recover`"
-              .formatted(config.slotName(), position));
     } else {
-      StartupCheck.slot(slot.get(), config.slotName(), position);
       StartupCheck.origin(server, origin.kafkaClusterId(), position);
+      StartupCheck.slot(slot.orElseThrow(() -> gone(position)), config.slotName(), position);
     }
     finished.accept(Step.SLOT);
     Topics.ensure(admin, Topics.all(catalogue, config.slotName()));
@@ -153,6 +149,12 @@ public final class RelayBootstrap {
       writeFirst(store, admin, Position.at(startLsn, origin));
     }
     finished.accept(Step.POSITION);
+  }
+
+  private PayrelayException gone(Position position) {
+    return StartupCheck.refused(
+        "Kafka holds a position of slot %s (%s), but the slot is gone: run `payrelay relay recover`"
+            .formatted(config.slotName(), position));
   }
 
   /** A slot whose position is nowhere is of no use: rows written since it was made are unknown. */

@@ -66,6 +66,11 @@ final class StartupCheck {
     try {
       SlotFacts.Server server = SlotFacts.server(connection);
       server(server);
+      if (position != null) {
+        // First what explains all the rest.
+        origin(server, clusterId, position);
+        timeline(server.timeline(), position, history);
+      }
       String publication = SlotFacts.publicationProblem(connection, config.publicationName());
       if (publication != null) {
         throw refused(publicationSentence(config.publicationName(), publication, position));
@@ -79,8 +84,6 @@ final class StartupCheck {
                 .formatted(config.slotName()));
       }
       slot(slot, config.slotName(), position);
-      origin(server, clusterId, position);
-      timeline(server.timeline(), position, history);
       notAhead(SlotFacts.currentLsn(connection), position);
       String identity = SlotFacts.publicationIdentity(connection, config.publicationName());
       samePublication(identity, config.publicationName(), position);
