@@ -140,7 +140,10 @@ public final class RelayBootstrap {
       startLsn = makeSlot(connection, slot);
     } else {
       StartupCheck.origin(server, origin.kafkaClusterId(), position);
-      StartupCheck.slot(slot.orElseThrow(() -> gone(position)), config.slotName(), position);
+      if (slot.isEmpty()) {
+        throw gone(position);
+      }
+      StartupCheck.slot(slot.get(), config.slotName(), position);
     }
     finished.accept(Step.SLOT);
     Topics.ensure(admin, Topics.all(catalogue, config.slotName()));
