@@ -23,7 +23,8 @@ import picocli.CommandLine.Spec;
       PayCommand.class,
       StatusCommand.class,
       TailCommand.class,
-      ConfigCommand.class
+      ConfigCommand.class,
+      RolesCommand.class
     })
 public final class PayrelayCommand implements Runnable {
 

@@ -60,13 +60,22 @@ final class CommandsTest {
         "pay",
         "status",
         "tail",
-        "config"
+        "config",
+        "roles"
       })
   void everyCommandHasHelp(String command) {
     Result result = run(Map.of(), command, "--help");
 
     assertThat(result.exitCode()).isZero();
     assertThat(result.out()).contains("Usage: payrelay " + command);
+  }
+
+  @Test
+  void theScriptOfTheRolesIsPrinted() {
+    Result result = run(Map.of(), "roles");
+
+    assertThat(result.exitCode()).isZero();
+    assertThat(result.out()).contains("CREATE ROLE").contains("payrelay_owner");
   }
 
   @Test

@@ -15,8 +15,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A PostgreSQL 17 server of this process, durable and with logical decoding, on the loopback
- * address. It can be stopped, crashed and started again on the same port and data. Thread-safe.
+ * A PostgreSQL server of this process, durable and with logical decoding, on the loopback address.
+ * It can be stopped, crashed and started again on the same port and data. Thread-safe.
  */
 public final class LocalPostgres implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(LocalPostgres.class);
@@ -34,12 +34,18 @@ public final class LocalPostgres implements AutoCloseable {
 
   private LocalPostgres(Builder builder) {
     directory = DataDirectory.open(builder.dataDir);
-    settings = Map.copyOf(builder.settings);
+    LocalPostgres primary = builder.primary;
+    Map<String, String> wanted = new LinkedHashMap<>();
     deleteIfOrphaned = directory.temporary() ? directory.path() : builder.deleteIfOrphaned;
     boolean started = false;
     try {
       ServerUser user = ServerUser.detect();
       cluster = new PostgresCluster(directory.path(), PostgresBinaries.home(user), user);
+      if (primary != null) {
+        wanted.putAll(StandbyCopy.make(primary, cluster));
+      }
+      wanted.putAll(builder.settings);
+      settings = Map.copyOf(wanted);
       port = Ports.startOn(builder.port, this::startOn);
       createDatabaseIfMissing();
       started = true;
@@ -74,6 +80,16 @@ public final class LocalPostgres implements AutoCloseable {
   /** Any password is accepted; this one is for drivers that want one. */
   public String password() {
     return PostgresCluster.SUPERUSER;
+  }
+
+  /** The version, such as 17. */
+  public int majorVersion() {
+    return cluster.majorVersion();
+  }
+
+  /** Makes a standby a primary, on a timeline of its own. */
+  public void promote() {
+    execute("select pg_promote()");
   }
 
   /** The port, which stays the same over stop and start. */
@@ -174,6 +190,10 @@ public final class LocalPostgres implements AutoCloseable {
     createDatabase(DATABASE);
   }
 
+  Path data() {
+    return cluster.data();
+  }
+
   private void execute(String sql) {
     try (Connection connection = connect();
         Statement statement = connection.createStatement()) {
@@ -183,7 +203,7 @@ public final class LocalPostgres implements AutoCloseable {
     }
   }
 
-  private Connection connect() throws SQLException {
+  Connection connect() throws SQLException {
     return DriverManager.getConnection(jdbcUrl("postgres"), user(), password());
   }
 
@@ -196,6 +216,7 @@ public final class LocalPostgres implements AutoCloseable {
     private final Map<String, String> settings = new LinkedHashMap<>();
     private @Nullable Path dataDir;
     private @Nullable Path deleteIfOrphaned;
+    private @Nullable LocalPostgres primary;
     private int port;
     private boolean closeOnExit = true;
 
@@ -216,6 +237,12 @@ public final class LocalPostgres implements AutoCloseable {
     /** One more server setting; it wins over the ones of the stack. */
     public Builder setting(String name, String value) {
       settings.put(name, value);
+      return this;
+    }
+
+    /** Makes it a streaming standby of a running server, with a physical slot of that. */
+    public Builder standbyOf(LocalPostgres server) {
+      this.primary = server;
       return this;
     }
 

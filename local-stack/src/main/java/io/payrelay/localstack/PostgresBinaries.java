@@ -1,5 +1,7 @@
 package io.payrelay.localstack;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -12,6 +14,8 @@ import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
 import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
 import org.apache.commons.compress.compressors.xz.XZCompressorInputStream;
@@ -22,6 +26,8 @@ import org.jspecify.annotations.Nullable;
  * folder is named by the archive's digest and appears as a whole, so several JVMs may race.
  */
 final class PostgresBinaries {
+  private static final Pattern VERSION = Pattern.compile("\\(PostgreSQL\\) (\\d+)");
+
   private PostgresBinaries() {}
 
   /** True if the class path holds PostgreSQL for this platform. */
@@ -58,6 +64,25 @@ final class PostgresBinaries {
         unpack(archive, home);
       }
       return home;
+    }
+  }
+
+  /** The version of the programs in such a folder, such as 17. */
+  static int majorVersion(Path home) {
+    try {
+      Process asked =
+          new ProcessBuilder(home.resolve("bin/postgres").toString(), "--version")
+              .redirectErrorStream(true)
+              .start();
+      asked.getOutputStream().close();
+      String output = new String(asked.getInputStream().readAllBytes(), UTF_8);
+      Matcher version = VERSION.matcher(output);
+      if (!version.find()) {
+        throw new LocalStackException("PostgreSQL does not say its version, but: " + output);
+      }
+      return Integer.parseInt(version.group(1));
+    } catch (IOException e) {
+      throw new LocalStackException("PostgreSQL cannot be run: " + e.getMessage(), e);
     }
   }
 

@@ -17,7 +17,9 @@ import java.util.TreeMap;
 final class PostgresCluster {
   static final String SUPERUSER = "payrelay";
 
-  private static final String MAJOR_VERSION = "17";
+  /** The first with a locale provider of its own. */
+  private static final int BUILTIN_LOCALES_SINCE = 17;
+
   private static final Duration ORPHAN_STOP_TIMEOUT = Duration.ofSeconds(30);
   private static final Map<String, String> SETTINGS =
       Map.ofEntries(
@@ -39,11 +41,13 @@ final class PostgresCluster {
   private final Path root;
   private final Path home;
   private final ServerUser user;
+  private final int majorVersion;
 
   PostgresCluster(Path root, Path home, ServerUser user) {
     this.root = root;
     this.home = home;
     this.user = user;
+    this.majorVersion = PostgresBinaries.majorVersion(home);
   }
 
   Path root() {
@@ -64,6 +68,10 @@ final class PostgresCluster {
 
   ServerUser user() {
     return user;
+  }
+
+  int majorVersion() {
+    return majorVersion;
   }
 
   List<String> serverCommand(int port) {
@@ -120,13 +128,13 @@ final class PostgresCluster {
   private void requireVersion() throws IOException {
     Path versionFile = data().resolve("PG_VERSION");
     String version = Files.exists(versionFile) ? Files.readString(versionFile).trim() : "unknown";
-    if (!version.equals(MAJOR_VERSION)) {
+    if (!version.equals(Integer.toString(majorVersion))) {
       throw new LocalStackException(
           data()
               + " holds data of PostgreSQL "
               + version
               + ", this is "
-              + MAJOR_VERSION
+              + majorVersion
               + ". Choose another data directory.");
     }
   }
@@ -174,19 +182,21 @@ final class PostgresCluster {
     DataDirectory.deleteTree(unfinished);
     user.own(root);
     List<String> command =
-        List.of(
-            home.resolve("bin/initdb").toString(),
-            "--pgdata=" + unfinished,
-            "--username=" + SUPERUSER,
-            "--auth=trust",
-            "--encoding=UTF8",
-            "--locale=C",
-            "--locale-provider=builtin",
-            "--builtin-locale=C.UTF-8",
-            "--no-instructions",
-            // Only a crash of the machine within seconds could tell, and only an empty cluster
-            // could be lost; it costs up to several seconds beside other work.
-            "--no-sync");
+        new ArrayList<>(
+            List.of(
+                home.resolve("bin/initdb").toString(),
+                "--pgdata=" + unfinished,
+                "--username=" + SUPERUSER,
+                "--auth=trust",
+                "--encoding=UTF8",
+                "--locale=C",
+                "--no-instructions",
+                // Only a crash of the machine within seconds could tell, and only an empty cluster
+                // could be lost; it costs up to several seconds beside other work.
+                "--no-sync"));
+    if (majorVersion >= BUILTIN_LOCALES_SINCE) {
+      command.addAll(List.of("--locale-provider=builtin", "--builtin-locale=C.UTF-8"));
+    }
     Process initdb =
         new ProcessBuilder(user.command(command))
             .redirectErrorStream(true)

@@ -22,7 +22,22 @@ final class DatabaseConnection {
    * @throws PayrelayException FATAL where the credentials are refused, else RETRIABLE
    */
   static Connection open(DatabaseConfig config, String applicationName, Duration answerLimit) {
+    return open(config, applicationName, answerLimit, new Properties());
+  }
+
+  /** Opens one that takes the commands of the replication protocol, of this database. */
+  static Connection openReplication(
+      DatabaseConfig config, String applicationName, Duration answerLimit) {
     Properties properties = new Properties();
+    properties.setProperty("replication", "database");
+    // It takes no other form of query, and no question about the version.
+    properties.setProperty("preferQueryMode", "simple");
+    properties.setProperty("assumeMinServerVersion", "15");
+    return open(config, applicationName, answerLimit, properties);
+  }
+
+  private static Connection open(
+      DatabaseConfig config, String applicationName, Duration answerLimit, Properties properties) {
     properties.setProperty("user", config.user());
     if (!config.password().reveal().isEmpty()) {
       properties.setProperty("password", config.password().reveal());

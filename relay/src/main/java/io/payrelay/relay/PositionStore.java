@@ -134,9 +134,11 @@ final class PositionStore {
         .put("commit_time_usec", position.commitTimeUsec())
         .put("tx_id", position.txId())
         .put("rows_of_tx", position.rowsOfTx())
+        .put("last_row_lsn", Lsn.text(position.lastRowLsn()))
         .put("system_id", origin.systemId())
         .put("timeline", origin.timeline())
         .put("kafka_cluster_id", origin.kafkaClusterId())
+        .put("publication", origin.publication())
         .toString()
         .getBytes(UTF_8);
   }
@@ -149,10 +151,12 @@ final class PositionStore {
           node.required("commit_time_usec").longValue(),
           node.required("tx_id").longValue(),
           node.required("rows_of_tx").longValue(),
+          Lsn.parse(node.path("last_row_lsn").asText("0/0")),
           new DatabaseIdentity(
               node.required("system_id").textValue(),
               node.required("timeline").longValue(),
-              node.required("kafka_cluster_id").textValue()));
+              node.required("kafka_cluster_id").textValue(),
+              node.path("publication").asText("")));
     } catch (IOException | IllegalArgumentException e) {
       throw new PayrelayException(
           Category.FATAL,

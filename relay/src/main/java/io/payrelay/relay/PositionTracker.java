@@ -25,6 +25,10 @@ final class PositionTracker {
   private long toDrop;
 
   private long lastLsn;
+
+  /** As {@code lastLsn}, but of rows that are in Kafka, those of an earlier life included. */
+  private long lastRowLsn;
+
   private long openTimeUsec;
 
   PositionTracker(Position start) {
@@ -34,6 +38,7 @@ final class PositionTracker {
     this.txId = start.txId();
     this.rowsOfTx = start.rowsOfTx();
     this.toDrop = start.rowsOfTx();
+    this.lastRowLsn = start.lastRowLsn();
   }
 
   /**
@@ -54,6 +59,7 @@ final class PositionTracker {
       return false;
     }
     rowsOfTx++;
+    lastRowLsn = lsn;
     return true;
   }
 
@@ -75,11 +81,12 @@ final class PositionTracker {
     txId = 0;
     rowsOfTx = 0;
     lastLsn = 0;
+    lastRowLsn = 0;
   }
 
   /** Where Kafka is once everything delivered so far is committed there. */
   Position position() {
-    return new Position(commitLsn, commitTimeUsec, txId, rowsOfTx, origin);
+    return new Position(commitLsn, commitTimeUsec, txId, rowsOfTx, lastRowLsn, origin);
   }
 
   private void enter(long newTxId, long lsnCommit, long timeUsec) {
@@ -102,6 +109,7 @@ final class PositionTracker {
     txId = newTxId;
     rowsOfTx = 0;
     lastLsn = 0;
+    lastRowLsn = 0;
     openTimeUsec = timeUsec;
   }
 

@@ -18,8 +18,6 @@ import javax.sql.DataSource;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * What {@code migrate} does: tables, publication, slot, topics, first position, and last the
@@ -29,9 +27,12 @@ import org.slf4j.LoggerFactory;
  */
 public final class RelayBootstrap {
 
-  private static final Logger log = LoggerFactory.getLogger(RelayBootstrap.class);
-
   private static final Duration READ_LIMIT = Duration.ofSeconds(60);
+
+  private static final String NEEDS =
+      "the user that runs `payrelay migrate` must own the database and what is in schema payrelay,"
+          + " have the attribute REPLICATION, and CREATEROLE unless the group roles are there already"
+          + " (docs/relay.md, Roles and privileges)";
 
   /** What a run has just finished; tests end it there. */
   enum Step {
@@ -78,10 +79,11 @@ public final class RelayBootstrap {
    * @throws PayrelayException FATAL where slot and position do not belong together
    */
   public void run() {
+    requireServer();
     try {
       Migrations.migrate(owner, catalogue);
     } catch (SQLException e) {
-      throw StartupCheck.failed("The tables could not be made", e);
+      throw StartupCheck.failed("The tables could not be made", e, NEEDS);
     }
     finished.accept(Step.TABLES);
     try (Connection connection = owner.getConnection();
@@ -96,16 +98,25 @@ public final class RelayBootstrap {
         execute(connection, "SELECT pg_advisory_unlock(hashtext('payrelay.bootstrap'))");
       }
     } catch (SQLException e) {
-      throw StartupCheck.failed("The relay could not be prepared", e);
+      throw StartupCheck.failed("The relay could not be prepared", e, NEEDS);
+    }
+  }
+
+  /** Before anything is made. */
+  private void requireServer() {
+    try (Connection connection = owner.getConnection()) {
+      StartupCheck.version(connection.getMetaData().getDatabaseMajorVersion());
+      StartupCheck.server(SlotFacts.server(connection));
+      SlotCreation.requireFailoverSupport(connection, config);
+    } catch (SQLException e) {
+      throw StartupCheck.failed("The database could not be asked", e, NEEDS);
     }
   }
 
   private void afterTables(Connection connection, Admin admin) throws SQLException {
-    SlotFacts.Server server = SlotFacts.server(connection);
-    StartupCheck.server(server);
     publication(connection);
     finished.accept(Step.PUBLICATION);
-    slotAndPosition(connection, admin, server);
+    slotAndPosition(connection, admin, SlotFacts.server(connection));
     execute(connection, "SELECT payrelay.open_for_upstreams()");
     finished.accept(Step.GRANTS);
   }
@@ -114,7 +125,10 @@ public final class RelayBootstrap {
       throws SQLException {
     DatabaseIdentity origin =
         new DatabaseIdentity(
-            server.systemId(), server.timeline(), Futures.get(admin.describeCluster().clusterId()));
+            server.systemId(),
+            server.timeline(),
+            Futures.get(admin.describeCluster().clusterId()),
+            SlotFacts.publicationIdentity(connection, config.publicationName()));
     PositionStore store = new PositionStore(kafka, config.slotName());
     Position position =
         Topics.exists(admin, Topic.relayPosition(config.slotName()).name())
@@ -124,13 +138,12 @@ public final class RelayBootstrap {
     long startLsn = 0;
     if (position == null) {
       startLsn = makeSlot(connection, slot);
-    } else if (slot.isEmpty()) {
-      throw StartupCheck.refused(
-          "Kafka holds a position of slot %s (%s), but the slot is gone: run `payrelay relay recover`"
-              .formatted(config.slotName(), position));
     } else {
-      StartupCheck.slot(slot.get(), config.slotName(), position);
       StartupCheck.origin(server, origin.kafkaClusterId(), position);
+      if (slot.isEmpty()) {
+        throw gone(position);
+      }
+      StartupCheck.slot(slot.get(), config.slotName(), position);
     }
     finished.accept(Step.SLOT);
     Topics.ensure(admin, Topics.all(catalogue, config.slotName()));
@@ -139,6 +152,12 @@ public final class RelayBootstrap {
       writeFirst(store, admin, Position.at(startLsn, origin));
     }
     finished.accept(Step.POSITION);
+  }
+
+  private PayrelayException gone(Position position) {
+    return StartupCheck.refused(
+        "Kafka holds a position of slot %s (%s), but the slot is gone: run `payrelay relay recover`"
+            .formatted(config.slotName(), position));
   }
 
   /** A slot whose position is nowhere is of no use: rows written since it was made are unknown. */
@@ -152,14 +171,10 @@ public final class RelayBootstrap {
       }
       withSlotName(connection, "SELECT pg_drop_replication_slot(?)");
     }
-    String lsn =
-        withSlotName(
-            connection,
-            "SELECT lsn::text FROM pg_create_logical_replication_slot(?, 'pgoutput', false)");
+    long startLsn = SlotCreation.create(connection, config);
     // A row written before the slot's start would never come; the slot waited for open ones.
     refuseRows(connection, true);
-    log.info("slot={} made at {}", config.slotName(), lsn);
-    return Lsn.parse(lsn == null ? "" : lsn);
+    return startLsn;
   }
 
   private void refuseRows(Connection connection, boolean slotExists) throws SQLException {

@@ -24,7 +24,8 @@ public record RelayConfig(
     Duration transactionTimeout,
     Duration backoffFirst,
     Duration backoffMax,
-    Path schemasDir) {
+    Path schemasDir,
+    boolean slotFailover) {
 
   private static final String IDENTIFIER = "[a-z_][a-z0-9_]{0,62}";
 
@@ -100,6 +101,12 @@ public record RelayConfig(
           "",
           "folder of further event types: event-catalogue.json and the schemas it names");
 
+  public static final Setting<Boolean> SLOT_FAILOVER =
+      Setting.flag(
+          "PAYRELAY_RELAY_SLOT_FAILOVER",
+          "false",
+          "true: standbys keep the slot too, for a failover without a gap (PostgreSQL 17 or newer)");
+
   /** All of them. */
   public static final List<Setting<?>> SETTINGS =
       List.of(
@@ -115,15 +122,22 @@ public record RelayConfig(
           BACKOFF_FIRST,
           BACKOFF_MAX,
           FRAMING,
-          SCHEMAS_DIR);
+          SCHEMAS_DIR,
+          SLOT_FAILOVER);
 
-  /** Refuses a lease that would run out between two renewals. */
+  /** Refuses values that do not go together. */
   public RelayConfig {
     if (leaseRenew.multipliedBy(2).compareTo(lease) > 0) {
       throw new PayrelayException(
           Category.FATAL,
           "PAYRELAY_RELAY_LEASE_RENEW_MS is %d, which is more than half of PAYRELAY_RELAY_LEASE_MS, %d"
               .formatted(leaseRenew.toMillis(), lease.toMillis()));
+    }
+    if (backoffFirst.compareTo(backoffMax) > 0) {
+      throw new PayrelayException(
+          Category.FATAL,
+          "PAYRELAY_RELAY_BACKOFF_FIRST_MS is %d, which is more than PAYRELAY_RELAY_BACKOFF_MAX_MS, %d"
+              .formatted(backoffFirst.toMillis(), backoffMax.toMillis()));
     }
   }
 
@@ -142,7 +156,8 @@ public record RelayConfig(
         settings.read(TRANSACTION_TIMEOUT),
         settings.read(BACKOFF_FIRST),
         settings.read(BACKOFF_MAX),
-        settings.read(SCHEMAS_DIR));
+        settings.read(SCHEMAS_DIR),
+        settings.read(SLOT_FAILOVER));
   }
 
   /**

@@ -215,7 +215,15 @@ final class RelaySession implements AutoCloseable {
     }
     try (Connection connection =
         DatabaseConnection.open(parts.database(), "payrelay-relay-check", CHECK_LIMIT)) {
-      return StartupCheck.all(connection, config, read, clusterId);
+      Position checked =
+          StartupCheck.all(
+              connection,
+              config,
+              read,
+              clusterId,
+              timeline -> ReplicationCommands.timelineHistory(parts.database(), timeline));
+      SlotCreation.ensureFailover(connection, parts.database(), config);
+      return checked;
     } catch (SQLException e) {
       throw StartupCheck.failed("The slot could not be checked", e);
     }

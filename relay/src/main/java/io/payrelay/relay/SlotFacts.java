@@ -28,31 +28,51 @@ final class SlotFacts {
 
   /** The server as a whole. */
   record Server(
-      boolean inRecovery, String walLevel, boolean mayReplicate, String systemId, long timeline) {}
+      boolean inRecovery,
+      String walLevel,
+      String user,
+      boolean mayReplicate,
+      String systemId,
+      long timeline) {}
 
-  /** A replication slot. */
+  /**
+   * A replication slot.
+   *
+   * @param invalidation why it is lost, where PostgreSQL says so (17 and newer)
+   * @param failover whether standbys keep it too (17 and newer)
+   */
   record Slot(
-      String plugin, boolean ofThisDatabase, String walStatus, long confirmedLsn, boolean active) {}
+      String plugin,
+      boolean ofThisDatabase,
+      String walStatus,
+      long confirmedLsn,
+      boolean active,
+      @Nullable String invalidation,
+      boolean failover) {}
 
   static Server server(Connection connection) throws SQLException {
     try (Statement statement = connection.createStatement();
         ResultSet rows =
             statement.executeQuery(
                 """
-                SELECT pg_is_in_recovery(), current_setting('wal_level'),
-                  (SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user),
+                SELECT pg_is_in_recovery(), current_setting('wal_level'), current_user,
+                  (SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user)
+                    -- Amazon gives the right by a role.
+                    OR EXISTS (SELECT FROM pg_roles
+                      WHERE rolname = 'rds_replication' AND pg_has_role(oid, 'USAGE')),
                   (SELECT system_identifier::text FROM pg_control_system()),
                   -- pg_control_checkpoint() still names the old timeline just after a promotion.
                   CASE WHEN pg_is_in_recovery() THEN NULL
                     ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END
                 """)) {
       rows.next();
-      String timeline = rows.getString(5);
+      String timeline = rows.getString(6);
       return new Server(
           rows.getBoolean(1),
           rows.getString(2),
-          rows.getBoolean(3),
-          rows.getString(4),
+          rows.getString(3),
+          rows.getBoolean(4),
+          rows.getString(5),
           timeline == null ? 0 : Long.parseLong(timeline, 16));
     }
   }
@@ -69,8 +89,10 @@ final class SlotFacts {
     try (PreparedStatement statement =
         connection.prepareStatement(
             """
-            SELECT plugin, database = current_database(), wal_status, confirmed_flush_lsn::text, active
-            FROM pg_replication_slots WHERE slot_name = ?
+            SELECT plugin, database = current_database(), wal_status, confirmed_flush_lsn::text, active,
+              -- Columns of later versions.
+              to_jsonb(s) ->> 'invalidation_reason', to_jsonb(s) ->> 'failover'
+            FROM pg_replication_slots s WHERE slot_name = ?
             """)) {
       statement.setString(1, slotName);
       try (ResultSet rows = statement.executeQuery()) {
@@ -86,7 +108,9 @@ final class SlotFacts {
                 // An invalidated slot has no wal_status on some versions.
                 orLost(rows.getString(3)),
                 confirmed == null ? 0 : Lsn.parse(confirmed),
-                rows.getBoolean(5)));
+                rows.getBoolean(5),
+                rows.getString(6),
+                Boolean.parseBoolean(rows.getString(7))));
       }
     }
   }
@@ -106,8 +130,9 @@ final class SlotFacts {
         connection.prepareStatement(
             """
             SELECT p.pubinsert AND p.pubviaroot AND NOT p.pubupdate AND NOT p.pubdelete
-                AND NOT p.pubtruncate AND NOT p.puballtables,
-              t.schemaname || '.' || t.tablename, t.attnames::text[], t.rowfilter IS NOT NULL
+                AND NOT p.pubtruncate,
+              t.schemaname || '.' || t.tablename, t.attnames::text[], t.rowfilter IS NOT NULL,
+              p.puballtables
             FROM pg_publication p LEFT JOIN pg_publication_tables t USING (pubname)
             WHERE p.pubname = ?
             """)) {
@@ -119,8 +144,10 @@ final class SlotFacts {
         if (!rows.getBoolean(1)) {
           return "must publish inserts only, by the partition root";
         }
-        if (!"payrelay.outbox".equals(rows.getString(2)) || rows.getBoolean(4)) {
-          return "must be of payrelay.outbox, all rows";
+        if (rows.getBoolean(5)
+            || !"payrelay.outbox".equals(rows.getString(2))
+            || rows.getBoolean(4)) {
+          return "must be of payrelay.outbox alone, all rows";
         }
         Set<String> columns = Set.of((String[]) rows.getArray(3).getArray());
         if (!columns.equals(COLUMNS)) {
@@ -128,6 +155,53 @@ final class SlotFacts {
         }
         return rows.next() ? "must be of payrelay.outbox alone" : null;
       }
+    }
+  }
+
+  /** Another one whenever the publication was altered or made anew. */
+  static String publicationIdentity(Connection connection, String publicationName)
+      throws SQLException {
+    try (PreparedStatement statement =
+        connection.prepareStatement(
+            """
+            SELECT p.oid || '.' || p.xmin || coalesce((SELECT string_agg('/' || r.oid || '.' || r.xmin, '')
+              FROM pg_publication_rel r WHERE r.prpubid = p.oid), '')
+            FROM pg_publication p WHERE p.pubname = ?
+            """)) {
+      statement.setString(1, publicationName);
+      try (ResultSet rows = statement.executeQuery()) {
+        return rows.next() ? rows.getString(1) : "";
+      }
+    }
+  }
+
+  /** What the relay's user lacks, or null; objects that are not there yet do not count. */
+  static @Nullable String missingPrivileges(Connection connection) throws SQLException {
+    try (Statement statement = connection.createStatement();
+        ResultSet rows =
+            statement.executeQuery(
+                """
+                SELECT string_agg(lacks, ', ') FROM (
+                  SELECT 'USAGE on schema payrelay' AS lacks FROM pg_namespace
+                  WHERE nspname = 'payrelay' AND NOT has_schema_privilege(oid, 'USAGE')
+                  UNION ALL
+                  SELECT privilege || ' on payrelay.' || relname
+                  FROM pg_class JOIN (VALUES ('outbox', 'SELECT'), ('relay_owner', 'SELECT'),
+                    ('relay_owner', 'INSERT'), ('relay_owner', 'UPDATE'), ('schema_history', 'SELECT'))
+                    AS needed (name, privilege) ON relname = name
+                  WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = 'payrelay')
+                    AND NOT has_table_privilege(pg_class.oid, privilege)
+                  UNION ALL
+                  SELECT 'EXECUTE on payrelay.' || proname FROM pg_proc
+                  WHERE pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = 'payrelay')
+                    AND proname = 'create_outbox_partitions' AND NOT has_function_privilege(oid, 'EXECUTE')
+                  UNION ALL
+                  SELECT 'EXECUTE on pg_logical_emit_message' FROM pg_proc
+                  WHERE proname = 'pg_logical_emit_message' AND prosrc = 'pg_logical_emit_message_text'
+                    AND NOT has_function_privilege(oid, 'EXECUTE')) AS all_of_them
+                """)) {
+      rows.next();
+      return rows.getString(1);
     }
   }
 

@@ -7,6 +7,8 @@ import io.payrelay.schemas.Migrations;
 import java.sql.Connection;
 import java.sql.SQLException;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Whether position, slot and database belong together. It refuses with a sentence that says what to
@@ -14,11 +16,31 @@ import org.jspecify.annotations.Nullable;
  */
 final class StartupCheck {
 
+  private static final Logger log = LoggerFactory.getLogger(StartupCheck.class);
+
+  private static final int VERSION_MIN = 15;
+
   private StartupCheck() {}
 
-  /** Refuses where the schema is not the one of this build. */
+  /** Refuses a server that cannot do what the relay is built on. */
+  static void version(int majorVersion) {
+    if (majorVersion < VERSION_MIN) {
+      throw refused(
+          "PostgreSQL %d is too old: Payrelay needs %d or newer, for the publication's column list; upgrade PostgreSQL"
+              .formatted(majorVersion, VERSION_MIN));
+    }
+  }
+
+  /** Refuses where the user lacks a right, or the schema is not the one of this build. */
   static void schema(Connection connection) {
     try {
+      version(connection.getMetaData().getDatabaseMajorVersion());
+      String lacks = SlotFacts.missingPrivileges(connection);
+      if (lacks != null) {
+        String user = connection.getMetaData().getUserName();
+        throw refused(
+            "User %s lacks %s: run GRANT payrelay_relay TO %s".formatted(user, lacks, user));
+      }
       String problem = Migrations.problem(connection);
       if (problem != null) {
         throw refused(problem);
@@ -29,21 +51,29 @@ final class StartupCheck {
   }
 
   /**
-   * Refuses where streaming from that position could lose, repeat or invent rows.
+   * Refuses where streaming from that position could lose, repeat or invent rows; else returns it,
+   * as of what the server is now.
    *
    * @param position null: Kafka holds none
    */
   static Position all(
-      Connection connection, RelayConfig config, @Nullable Position position, String clusterId) {
+      Connection connection,
+      RelayConfig config,
+      @Nullable Position position,
+      String clusterId,
+      TimelineHistory.Source history) {
     schema(connection);
     try {
       SlotFacts.Server server = SlotFacts.server(connection);
       server(server);
+      if (position != null) {
+        // First what explains all the rest.
+        origin(server, clusterId, position);
+        timeline(server.timeline(), position, history);
+      }
       String publication = SlotFacts.publicationProblem(connection, config.publicationName());
       if (publication != null) {
-        throw refused(
-            "Publication %s %s: drop it if it exists, then run `payrelay migrate`"
-                .formatted(config.publicationName(), publication));
+        throw refused(publicationSentence(config.publicationName(), publication, position));
       }
       SlotFacts.Slot slot =
           SlotFacts.slot(connection, config.slotName())
@@ -54,9 +84,11 @@ final class StartupCheck {
                 .formatted(config.slotName()));
       }
       slot(slot, config.slotName(), position);
-      origin(server, clusterId, position);
       notAhead(SlotFacts.currentLsn(connection), position);
-      return position;
+      String identity = SlotFacts.publicationIdentity(connection, config.publicationName());
+      samePublication(identity, config.publicationName(), position);
+      return position.of(
+          new DatabaseIdentity(server.systemId(), server.timeline(), clusterId, identity));
     } catch (SQLException e) {
       throw failed("The slot could not be checked", e);
     }
@@ -65,10 +97,7 @@ final class StartupCheck {
   /** Refuses where the server cannot serve logical replication to this user. */
   static void server(SlotFacts.Server server) {
     if (server.inRecovery()) {
-      // It may be promoted any moment, or the address may move to the new primary.
-      throw new PayrelayException(
-          Category.RETRIABLE,
-          "PAYRELAY_DATABASE_URL leads to a standby server: the relay needs the primary");
+      throw standby(null);
     }
     if (!server.walLevel().equals("logical")) {
       throw refused(
@@ -77,7 +106,8 @@ final class StartupCheck {
     }
     if (!server.mayReplicate()) {
       throw refused(
-          "The user of PAYRELAY_DATABASE_USER may not replicate: run ALTER ROLE ... REPLICATION");
+          "User %s may not replicate: run ALTER ROLE %s REPLICATION"
+              .formatted(server.user(), server.user()));
     }
   }
 
@@ -88,9 +118,13 @@ final class StartupCheck {
           "Slot %s is another program's: set PAYRELAY_RELAY_SLOT_NAME".formatted(slotName));
     }
     if (slot.walStatus().equals("lost")) {
+      String reason = slot.invalidation();
       throw refused(
-          "PostgreSQL has removed WAL that slot %s still needed (max_slot_wal_keep_size): run `payrelay relay recover`"
-              .formatted(slotName));
+          reason == null || reason.equals("wal_removed")
+              ? "PostgreSQL has removed WAL that slot %s still needed (max_slot_wal_keep_size): run `payrelay relay recover`"
+                  .formatted(slotName)
+              : "PostgreSQL has invalidated slot %s (%s): run `payrelay relay recover`"
+                  .formatted(slotName, reason));
     }
     if (Long.compareUnsigned(slot.confirmedLsn(), position.commitLsn()) > 0) {
       throw refused(
@@ -112,10 +146,29 @@ final class StartupCheck {
           "The relay's position was written in another Kafka cluster (%s, this one is %s): check PAYRELAY_KAFKA_BOOTSTRAP_SERVERS; after a move run `payrelay relay recover`"
               .formatted(origin.kafkaClusterId(), clusterId));
     }
-    if (origin.timeline() != server.timeline()) {
+  }
+
+  /** Refuses a server that was promoted without all that the position speaks of. */
+  private static void timeline(long timeline, Position position, TimelineHistory.Source history) {
+    if (timeline == position.origin().timeline()) {
+      return;
+    }
+    String lacks = history.of(timeline).lacks(position);
+    if (lacks != null) {
       throw refused(
-          "PostgreSQL is on timeline %d, the relay's position on %d: after a failover or a restored backup run `payrelay relay recover`"
-              .formatted(server.timeline(), origin.timeline()));
+          "PostgreSQL's timeline %d %s: Kafka holds what this server has lost or never had (a failover to a standby that was behind, an old primary, a restored backup); check PAYRELAY_DATABASE_URL, then run `payrelay relay recover`"
+              .formatted(timeline, lacks));
+    }
+    log.info(
+        "timeline={} descends from the position's, {}", timeline, position.origin().timeline());
+  }
+
+  private static void samePublication(String identity, String name, Position position) {
+    String known = position.origin().publication();
+    if (!known.isEmpty() && !known.equals(identity)) {
+      throw refused(
+          "Publication %s was altered or made anew since the relay's position %s: rows written meanwhile may never come; run `payrelay relay recover`"
+              .formatted(name, position));
     }
   }
 
@@ -127,11 +180,30 @@ final class StartupCheck {
     }
   }
 
+  private static String publicationSentence(
+      String name, String problem, @Nullable Position position) {
+    String drop = problem.equals("does not exist") ? "" : "DROP PUBLICATION " + name + ", then ";
+    // The walsender stumbles over what was written without it, or skips it, by its version.
+    String recover =
+        position == null
+            ? ""
+            : " and after it `payrelay relay recover`, since rows written meanwhile may never come";
+    return "Publication %s %s: run %s`payrelay migrate`%s".formatted(name, problem, drop, recover);
+  }
+
   private static String noSlot(String slotName, @Nullable Position position) {
     return position == null
         ? "There is no replication slot %s: run `payrelay migrate`".formatted(slotName)
         : "Replication slot %s is gone, but Kafka holds a position of it (%s): run `payrelay relay recover`"
             .formatted(slotName, position);
+  }
+
+  /** It may be promoted any moment, or the address may move to the new primary. */
+  private static PayrelayException standby(@Nullable SQLException cause) {
+    return new PayrelayException(
+        Category.RETRIABLE,
+        "PAYRELAY_DATABASE_URL leads to a standby server: the primary is needed; use an address that follows it",
+        cause);
   }
 
   static PayrelayException refused(String sentence) {
@@ -140,17 +212,27 @@ final class StartupCheck {
 
   /** FATAL where a privilege or an object is missing; all else may heal. */
   static PayrelayException failed(String sentence, SQLException cause) {
+    return failed(
+        sentence,
+        cause,
+        "the relay's user needs role payrelay_relay and attribute REPLICATION, and the schema must"
+            + " be there: run `payrelay migrate`");
+  }
+
+  /**
+   * As above.
+   *
+   * @param needs what the user needs, as the end of a sentence
+   */
+  static PayrelayException failed(String sentence, SQLException cause, String needs) {
     String state = Failures.sqlState(cause);
+    if ("25006".equals(state)) {
+      return standby(cause);
+    }
     boolean missing = state != null && (state.startsWith("28") || state.startsWith("42"));
     return missing
         ? new PayrelayException(
-            Category.FATAL,
-            sentence
-                + " (SQLSTATE "
-                + state
-                + "): the relay's user needs role payrelay_relay and attribute REPLICATION, and"
-                + " the schema must be there: run `payrelay migrate`",
-            cause)
+            Category.FATAL, "%s (SQLSTATE %s): %s".formatted(sentence, state, needs), cause)
         : new PayrelayException(Category.RETRIABLE, sentence, cause);
   }
 }

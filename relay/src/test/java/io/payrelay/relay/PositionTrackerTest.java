@@ -24,7 +24,7 @@ class PositionTrackerTest {
     assertThat(tracker.row(1, 120, 100, 5)).isTrue();
     assertThat(tracker.row(2, 115, 150, 6)).isTrue();
 
-    assertThat(tracker.position()).isEqualTo(new Position(150, 5, 2, 1, ORIGIN));
+    assertThat(tracker.position()).isEqualTo(new Position(150, 5, 2, 1, 115, ORIGIN));
   }
 
   @Test

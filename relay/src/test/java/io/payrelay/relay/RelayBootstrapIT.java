@@ -87,11 +87,11 @@ class RelayBootstrapIT {
       fixture.insertCommitted(5, 5);
       fixture.bootstrap(step -> {}).run();
       relay.close();
-      Position before = position(fixture);
+      Position before = fixture.position();
 
       fixture.bootstrap(step -> {}).run();
 
-      assertThat(position(fixture)).isEqualTo(before);
+      assertThat(fixture.position()).isEqualTo(before);
     }
   }
 
@@ -136,7 +136,7 @@ class RelayBootstrapIT {
   @Test
   void relayRefusesPositionsThatDoNotBelongToTheDatabase() throws Exception {
     try (RelayFixture fixture = RelayFixture.shared().prepared()) {
-      Position real = position(fixture);
+      Position real = fixture.position();
       DatabaseIdentity origin = real.origin();
 
       write(fixture, Position.at(Long.MAX_VALUE / 2, origin));
@@ -217,13 +217,6 @@ class RelayBootstrapIT {
 
   private static void dropSlot(RelayFixture fixture) throws Exception {
     fixture.execute("SELECT pg_drop_replication_slot('%s')".formatted(fixture.config.slotName()));
-  }
-
-  private static Position position(RelayFixture fixture) {
-    try (Admin admin = Admin.create(fixture.kafka().clientProperties("test"))) {
-      return new PositionStore(fixture.kafka(), fixture.config.slotName())
-          .read(admin, Duration.ofSeconds(20));
-    }
   }
 
   private static void write(RelayFixture fixture, Position position) {

@@ -21,6 +21,7 @@ class RelayConfigTest {
     assertThat(config.lease()).isEqualTo(Duration.ofSeconds(3));
     assertThat(config.leaseRenew()).isEqualTo(Duration.ofSeconds(1));
     assertThat(config.batchSizeMax()).isEqualTo(2048);
+    assertThat(config.slotFailover()).isFalse();
     assertThat(config.transactionalId()).isEqualTo("payrelay-relay-payrelay");
   }
 
@@ -38,7 +39,13 @@ class RelayConfigTest {
         .hasMessageContaining("PAYRELAY_RELAY_FRAMING")
         .hasMessageContaining("PAYRELAY_RELAY_LEASE_MS");
     assertThatThrownBy(() -> read(Map.of("PAYRELAY_RELAY_LEASE_RENEW_MS", "2000")))
-        .hasMessageContaining("more than half");
+        .hasMessageContaining("more than half")
+        .hasMessageContaining("PAYRELAY_RELAY_LEASE_MS");
+    assertThatThrownBy(() -> read(Map.of("PAYRELAY_RELAY_BACKOFF_FIRST_MS", "20000")))
+        .hasMessageContaining("PAYRELAY_RELAY_BACKOFF_FIRST_MS is 20000")
+        .hasMessageContaining("PAYRELAY_RELAY_BACKOFF_MAX_MS");
+    assertThatThrownBy(() -> read(Map.of("PAYRELAY_RELAY_SLOT_FAILOVER", "perhaps")))
+        .hasMessageContaining("PAYRELAY_RELAY_SLOT_FAILOVER");
     assertThatThrownBy(() -> read(Map.of("PAYRELAY_SCHEMAS_DIR", "/does/not/exist")).catalogue())
         .hasMessageContaining("PAYRELAY_SCHEMAS_DIR");
   }

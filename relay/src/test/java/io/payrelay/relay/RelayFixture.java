@@ -25,6 +25,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
+import org.apache.kafka.clients.admin.Admin;
 import org.postgresql.ds.PGSimpleDataSource;
 
 /** A database, a slot of its own, and relays that run as a user with the least rights. */
@@ -93,15 +94,23 @@ final class RelayFixture implements AutoCloseable {
     return new KafkaConfig(bootstrapServers, Map.of());
   }
 
+  DatabaseConfig database(String user) {
+    return new DatabaseConfig(jdbcUrl, user, new Secret("any"), 2, Duration.ofSeconds(5));
+  }
+
   Relay start() {
     return start(RelayFaults.NONE);
   }
 
   Relay start(RelayFaults faults) {
+    return start(relayUser, faults);
+  }
+
+  Relay start(String user, RelayFaults faults) {
     Relay relay =
         new Relay(
             config,
-            new DatabaseConfig(jdbcUrl, relayUser, new Secret("any"), 2, Duration.ofSeconds(5)),
+            database(user),
             kafka(),
             EventCatalogue.builtIn(),
             meters,
@@ -185,6 +194,17 @@ final class RelayFixture implements AutoCloseable {
   /** Numbers for rows that a test writes itself. */
   long number() {
     return sequence.getAndIncrement();
+  }
+
+  /** The position that Kafka holds. */
+  Position position() {
+    try (Admin admin = Admin.create(kafka().clientProperties("test"))) {
+      return new PositionStore(kafka(), config.slotName()).read(admin, Duration.ofSeconds(20));
+    }
+  }
+
+  int serverMajorVersion() throws SQLException {
+    return Integer.parseInt(query("SHOW server_version_num")) / 10_000;
   }
 
   String slotPid() throws SQLException {
