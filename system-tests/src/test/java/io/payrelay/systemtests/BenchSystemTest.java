@@ -22,7 +22,8 @@ final class BenchSystemTest {
   @Timeout(300)
   void theDrainMeasuresTheRelayAndTheLimitAndCountsEachRowOnce() throws Exception {
     JsonNode report =
-        bench("relay", "--events", "2000", "--warm-up-events", "500", "--rows-per-transaction", "7");
+        bench(
+            "relay", "--events", "2000", "--warm-up-events", "500", "--rows-per-transaction", "7");
 
     assertThat(report.path("size").path("rows_per_transaction").asInt()).isEqualTo(7);
     for (String name : List.of("relay", "limit")) {
@@ -43,8 +44,7 @@ final class BenchSystemTest {
   @Timeout(300)
   void theLatencyIsOfEveryEventOfTheLoadAndOfNoneTwice() throws Exception {
     JsonNode report =
-        bench("latency", "--rate", "100", "--seconds", "3", "--warm-up-seconds", "2")
-            .path("relay");
+        bench("latency", "--rate", "100", "--seconds", "3", "--warm-up-seconds", "2").path("relay");
 
     assertThat(report.path("events").asLong()).isEqualTo(300);
     assertThat(report.path("missing").asLong(-1)).isZero();

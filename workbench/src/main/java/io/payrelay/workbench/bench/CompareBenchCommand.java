@@ -54,14 +54,14 @@ final class CompareBenchCommand implements Callable<Integer> {
   @Option(
       names = "--events",
       paramLabel = "N",
-      defaultValue = "200000",
+      defaultValue = "300000",
       description = "(${DEFAULT-VALUE})")
   private int events;
 
   @Option(
       names = "--warm-up-events",
       paramLabel = "W",
-      defaultValue = "50000",
+      defaultValue = "100000",
       description = "(${DEFAULT-VALUE})")
   private int warmUpEvents;
 

@@ -38,7 +38,8 @@ final class Comparison {
       Latency.Load load,
       List<Drain.Figures> drains,
       List<Latency.Figures> latencies,
-      List<Ratios> ratios) {}
+      List<Ratios> ratios,
+      List<Goals.Goal> goals) {}
 
   /** Fills the subject's table, drains it, and then measures latency on the same process. */
   void measure(BenchServers servers, Subject subject) {
@@ -63,7 +64,7 @@ final class Comparison {
   }
 
   Report report() {
-    return new Report(machine, size, load, drains, latencies, ratios());
+    return new Report(machine, size, load, drains, latencies, ratios(), goals());
   }
 
   String text() {
@@ -89,13 +90,13 @@ final class Comparison {
     text.append(
         String.format(
             Locale.ROOT,
-            "%n| %s to        | drain | CPU | p50 | p99 | memory |%n|---|---:|---:|---:|---:|---:|%n",
+            "%n| %s to                  | drain | CPU | p50 | p99 | memory |%n|---|---:|---:|---:|---:|---:|%n",
             PayrelaySubject.NAME));
     for (Ratios one : ratios()) {
       text.append(
           String.format(
               Locale.ROOT,
-              "| %-26s | %s | %s | %s | %s | %s |%n",
+              "| %-28s | %s | %s | %s | %s | %s |%n",
               one.to(),
               ratio(one.drain()),
               ratio(one.cpu()),
@@ -103,7 +104,12 @@ final class Comparison {
               ratio(one.p99()),
               ratio(one.memory())));
     }
+    text.append('\n').append(Goals.text(goals()));
     return text.toString();
+  }
+
+  private List<Goals.Goal> goals() {
+    return Goals.of(drains, latencies);
   }
 
   private List<Ratios> ratios() {

@@ -26,14 +26,14 @@ final class RelayBenchCommand implements Callable<Integer> {
   @Option(
       names = "--events",
       paramLabel = "N",
-      defaultValue = "200000",
+      defaultValue = "300000",
       description = "rows that are measured (${DEFAULT-VALUE})")
   private int events;
 
   @Option(
       names = "--warm-up-events",
       paramLabel = "W",
-      defaultValue = "50000",
+      defaultValue = "100000",
       description = "rows that are drained before those, while the JVM compiles (${DEFAULT-VALUE})")
   private int warmUpEvents;
 

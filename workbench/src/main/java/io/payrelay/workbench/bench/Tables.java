@@ -32,14 +32,14 @@ final class Tables {
   static String drains(List<Drain.Figures> all) {
     StringBuilder text = new StringBuilder();
     text.append(
-        "| drain                      | rows/s | CPU s per million | peak MB | visible |  missing | twice |\n");
+        "| drain                        | rows/s | CPU s per million | peak MB | visible |  missing | twice |\n");
     text.append(
-        "|----------------------------|-------:|------------------:|--------:|--------:|---------:|------:|\n");
+        "|------------------------------|-------:|------------------:|--------:|--------:|---------:|------:|\n");
     for (Drain.Figures one : all) {
       text.append(
           String.format(
               Locale.ROOT,
-              "| %-26s | %6.0f | %17.1f | %7s | %7d | %8d | %5d |%n",
+              "| %-28s | %6.0f | %17.1f | %7s | %7d | %8d | %5d |%n",
               one.name(),
               one.rowsPerS(),
               one.cpuSecondsPerMillion(),
@@ -54,14 +54,14 @@ final class Tables {
   static String latencies(List<Latency.Figures> all) {
     StringBuilder text = new StringBuilder();
     text.append(
-        "| latency, ms                | rate/s | p50 | p95 | p99 | max | p50 before commit | p99 before commit | p99 from schedule | CPU cores | peak MB |\n");
+        "| latency, ms                  | rate/s | p50 | p95 | p99 | max | p50 before commit | p99 before commit | p99 from schedule | CPU cores | peak MB |\n");
     text.append(
-        "|----------------------------|-------:|----:|----:|----:|----:|------------------:|------------------:|------------------:|----------:|--------:|\n");
+        "|------------------------------|-------:|----:|----:|----:|----:|------------------:|------------------:|------------------:|----------:|--------:|\n");
     for (Latency.Figures one : all) {
       text.append(
           String.format(
               Locale.ROOT,
-              "| %-26s | %6d | %.1f | %.1f | %.1f | %.1f | %17.1f | %17.1f | %17.1f | %9.2f | %7s |%n",
+              "| %-28s | %6d | %.1f | %.1f | %.1f | %.1f | %17.1f | %17.1f | %17.1f | %9.2f | %7s |%n",
               one.name(),
               one.ratePerS(),
               one.afterCommit().p50Ms(),
