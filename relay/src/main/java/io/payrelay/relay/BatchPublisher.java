@@ -11,6 +11,7 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.common.errors.RecordTooLargeException;
@@ -108,18 +109,21 @@ final class BatchPublisher
       List<RecordChangeEvent<SourceRecord>> batch,
       DebeziumEngine.RecordCommitter<RecordChangeEvent<SourceRecord>> committer)
       throws InterruptedException {
-    lastCallNs = System.nanoTime();
+    long begunNs = System.nanoTime();
+    long pauseNs = 0;
+    lastCallNs = begunNs;
     batchLock.lock();
     try {
       if (closing || failure.get() != null || batch.isEmpty()) {
         return;
       }
-      publish(batch);
+      long ageNs = publish(batch);
       batches.incrementAndGet();
       // The last one is enough. What is marked is confirmed to the slot with what the offset store
       // says, which is the stored position: hence only after the commit above.
       committer.markProcessed(batch.get(batch.size() - 1));
       committer.markBatchFinished();
+      pauseNs = Pace.pauseNs(batch.size(), ageNs, System.nanoTime() - begunNs);
     } catch (RuntimeException e) {
       failure.compareAndSet(null, e);
       // Never Connect's RetriableException: the engine would go on with the next batch.
@@ -128,9 +132,15 @@ final class BatchPublisher
       lastCallNs = System.nanoTime();
       batchLock.unlock();
     }
+    if (pauseNs > 0 && !closing) {
+      LockSupport.parkNanos(pauseNs);
+    }
   }
 
-  private void publish(List<RecordChangeEvent<SourceRecord>> batch) {
+  /** Returns how long ago the first row was committed; 0 where there is none to publish. */
+  private long publish(List<RecordChangeEvent<SourceRecord>> batch) {
+    long nowNs = TimeUnit.MILLISECONDS.toNanos(clock.millis());
+    long ageNs = 0;
     int rows = 0;
     int deadLetters = 0;
     long commitTimeUsec = 0;
@@ -142,19 +152,21 @@ final class BatchPublisher
       if (rows++ == 0) {
         producer.beginTransaction();
         faults.reached(RelayFaults.Point.AFTER_BEGIN);
+        ageNs = nowNs - TimeUnit.MICROSECONDS.toNanos(row.commitTimeUsec());
       }
       commitTimeUsec = row.commitTimeUsec();
       deadLetters += send(row) ? 1 : 0;
     }
     if (rows == 0) {
       storeIdlePosition();
-      return;
+      return 0;
     }
     faults.reached(RelayFaults.Point.AFTER_SENDS);
     commit();
     metrics.published(rows, deadLetters);
     metrics.latency(
         Duration.ofNanos(TimeUnit.MILLISECONDS.toNanos(clock.millis()) - commitTimeUsec * 1000));
+    return ageNs;
   }
 
   /** The row to publish, or null where the record is none or Kafka has it. */

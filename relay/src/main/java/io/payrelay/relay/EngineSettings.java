@@ -68,6 +68,7 @@ final class EngineSettings {
     properties.setProperty("offset.mismatch.strategy", "no_validation");
     properties.setProperty("tombstones.on.delete", "false");
     properties.setProperty("provide.transaction.metadata", "false");
+    properties.setProperty("sourceinfo.struct.maker", NoSourceInfo.class.getName());
     properties.setProperty("status.update.interval.ms", "1000");
     properties.setProperty(
         "heartbeat.interval.ms", Long.toString(config.heartbeatInterval().toMillis()));

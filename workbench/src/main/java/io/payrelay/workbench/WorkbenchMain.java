@@ -2,7 +2,10 @@ package io.payrelay.workbench;
 
 import io.payrelay.app.CommandLines;
 import io.payrelay.app.PayrelayCommand;
+import io.payrelay.workbench.bench.BenchCommand;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 
 /**
@@ -15,14 +18,26 @@ public final class WorkbenchMain {
   /** Runs one command and ends the process with its exit code. */
   public static void main(String[] args) {
     Map<String, String> environment = System.getenv();
+    endWith(System.getProperty("payrelay.endsWith"));
     if (args.length > 0 && (args[0].equals("demo") || args[0].equals("up"))) {
       // The storm is meant to fail: what heals by itself would bury the progress.
       quiet(environment, "PAYRELAY_LOG_LEVEL", "ERROR");
       quiet(environment, "PAYRELAY_LIBRARY_LOG_LEVEL", "OFF");
-    } else if (args.length > 0 && args[0].equals("infra")) {
+    } else if (args.length > 0 && (args[0].equals("infra") || args[0].equals("bench"))) {
       quiet(environment, "PAYRELAY_LOG_LEVEL", "WARN");
     }
     System.exit(commandLine(environment).execute(args));
+  }
+
+  /** A benchmark's child must not outlive it, however that ended. */
+  private static void endWith(@Nullable String pid) {
+    if (pid != null) {
+      var unused =
+          ProcessHandle.of(Long.parseLong(pid))
+              .map(ProcessHandle::onExit)
+              .orElseGet(() -> CompletableFuture.completedFuture(null))
+              .thenRun(() -> System.exit(CommandLines.EXIT_FATAL));
+    }
   }
 
   private static void quiet(Map<String, String> environment, String setting, String level) {
@@ -37,6 +52,7 @@ public final class WorkbenchMain {
         new DemoCommand(),
         new UpCommand(),
         new InfraCommand(),
-        new SimulatorCommand());
+        new SimulatorCommand(),
+        new BenchCommand());
   }
 }
