@@ -22,6 +22,24 @@ final class DatabaseConnection {
    * @throws PayrelayException FATAL where the credentials are refused, else RETRIABLE
    */
   static Connection open(DatabaseConfig config, String applicationName, Duration answerLimit) {
+    Properties properties = properties(config, applicationName);
+    properties.setProperty("socketTimeout", Long.toString(Math.max(1, answerLimit.toSeconds())));
+    return connect(config, properties);
+  }
+
+  /**
+   * Opens one that takes replication commands. No limit on answers: making a slot waits for each
+   * open transaction.
+   */
+  static Connection openReplication(DatabaseConfig config, String applicationName) {
+    Properties properties = properties(config, applicationName);
+    properties.setProperty("replication", "database");
+    properties.setProperty("preferQueryMode", "simple");
+    properties.setProperty("assumeMinServerVersion", "15");
+    return connect(config, properties);
+  }
+
+  private static Properties properties(DatabaseConfig config, String applicationName) {
     Properties properties = new Properties();
     properties.setProperty("user", config.user());
     if (!config.password().reveal().isEmpty()) {
@@ -32,7 +50,10 @@ final class DatabaseConnection {
     String connectLimitS = Long.toString(Math.max(1, config.connectTimeout().toSeconds()));
     properties.setProperty("connectTimeout", connectLimitS);
     properties.setProperty("loginTimeout", connectLimitS);
-    properties.setProperty("socketTimeout", Long.toString(Math.max(1, answerLimit.toSeconds())));
+    return properties;
+  }
+
+  private static Connection connect(DatabaseConfig config, Properties properties) {
     try {
       return DriverManager.getConnection(config.url(), properties);
     } catch (SQLException e) {
