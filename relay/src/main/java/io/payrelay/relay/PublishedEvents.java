@@ -55,7 +55,7 @@ final class PublishedEvents {
 
   private PublishedEvents(long idsMax) {
     this.inTopics = new EventIds(idsMax);
-    this.inDeadLetters = new EventIds(idsMax);
+    this.inDeadLetters = new EventIds(Math.max(1000, idsMax / 4));
   }
 
   /** How to read. */
@@ -188,6 +188,8 @@ final class PublishedEvents {
       Reading how, Map<TopicPartition, Long> froms, Map<TopicPartition, Long> ends) {
     Map<String, Object> properties = how.kafka().consumerProperties("payrelay-recover");
     properties.put("allow.auto.create.topics", false);
+    // What is deleted while it is read must not be skipped in silence.
+    properties.put("auto.offset.reset", "none");
     properties.put("max.poll.records", POLL_RECORDS_MAX);
     properties.put("max.partition.fetch.bytes", PARTITION_BYTES_MAX);
     Set<TopicPartition> left = new HashSet<>();

@@ -99,10 +99,11 @@ record RecoveryFacts(
   boolean neverPublished(long createdUsec) {
     Position position = position();
     return position != null
-        && doneUntil != null
+        && position.commitTimeUsec() > 0
         && position.origin().systemId().equals(origin.systemId())
         && position.origin().kafkaClusterId().equals(origin.kafkaClusterId())
-        && instant(createdUsec).isAfter(doneUntil.plus(1, ChronoUnit.MINUTES));
+        && instant(createdUsec)
+            .isAfter(instant(position.commitTimeUsec()).plus(1, ChronoUnit.MINUTES));
   }
 
   static Instant instant(long usec) {
@@ -136,7 +137,8 @@ record RecoveryFacts(
       if (e.category() != Category.FATAL) {
         throw e;
       }
-      return String.valueOf(e.getMessage()).replaceAll("[;:] run `payrelay [^;]*(; where that refuses.*)?$", "");
+      return String.valueOf(e.getMessage())
+          .replaceAll("[;:] run `payrelay [^;]*(; where that refuses.*)?$", "");
     }
   }
 

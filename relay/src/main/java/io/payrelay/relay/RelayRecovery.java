@@ -160,7 +160,11 @@ public final class RelayRecovery {
     Set<String> refusedEventIds = new HashSet<>();
     try (Connection connection = connect();
         Admin admin = Admin.create(kafka.clientProperties("payrelay-recover-admin"))) {
-      Topics.ensure(admin, Topics.all(catalogue, config.slotName()));
+      List<Topic> topics = Topics.all(catalogue, config.slotName());
+      // Making and verifying topics takes rights that a relay's user need not have.
+      if (!topics.stream().allMatch(topic -> Topics.exists(admin, topic.name()))) {
+        Topics.ensure(admin, topics);
+      }
       RecordFactory factory = factory(admin, catalogue, config.slotName(), refusedEventIds);
       KafkaProducer<byte[], byte[]> producer =
           RelayProducer.make(kafka, config, factory.largestRecordBytes());

@@ -3,7 +3,7 @@ package io.payrelay.relay;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.payrelay.platform.database.DatabaseConfig;
-import io.payrelay.platform.errors.Category;
+import io.payrelay.platform.errors.Failures;
 import io.payrelay.platform.errors.PayrelayException;
 import io.payrelay.platform.kafka.KafkaConfig;
 import io.payrelay.schemas.EventCatalogue;
@@ -150,7 +150,7 @@ public final class Republisher {
       }
     } catch (KafkaException e) {
       throw new PayrelayException(
-          Category.RETRIABLE,
+          Failures.categoryOf(e),
           "Kafka has not taken everything (%s): the first %,d of %,d events were sent; another run begins with the first one again"
               .formatted(e.getMessage(), committed, refs.size()),
           e);

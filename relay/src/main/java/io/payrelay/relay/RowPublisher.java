@@ -1,6 +1,6 @@
 package io.payrelay.relay;
 
-import io.payrelay.platform.errors.Category;
+import io.payrelay.platform.errors.Failures;
 import io.payrelay.platform.errors.PayrelayException;
 import java.time.InstantSource;
 import java.util.ArrayList;
@@ -111,7 +111,7 @@ final class RowPublisher {
     return failure instanceof PayrelayException ours
         ? ours
         : new PayrelayException(
-            Category.RETRIABLE,
+            Failures.categoryOf(failure),
             "Kafka has not taken everything (%s): run `%s` again, it goes on where this run ended"
                 .formatted(failure.getMessage(), command),
             failure);

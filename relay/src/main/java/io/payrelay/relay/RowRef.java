@@ -15,8 +15,8 @@ import java.util.UUID;
  */
 record RowRef(UUID eventId, long createdUsec, int age, long place) {
 
-  /** Bytes of one in a list. */
-  static final int BYTES = 96;
+  /** Bytes of one in a list that is sorted. */
+  static final int BYTES = 160;
 
   /**
    * Sorts as near to the order of commits as the table can tell, for there is no such order in it.

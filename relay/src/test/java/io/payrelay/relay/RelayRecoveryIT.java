@@ -22,6 +22,7 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.utils.Utils;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 @Timeout(120)
 class RelayRecoveryIT {
@@ -225,6 +226,26 @@ class RelayRecoveryIT {
       OutboxOracle.Verdict verdict = fixture.verdictAfterStreamingOn();
       assertThat(verdict.rows()).isEqualTo(13 + 9);
       assertThat(verdict.clean()).as("%s", verdict).isTrue();
+    }
+  }
+
+  @Test
+  @EnabledIfSystemProperty(named = "payrelay.long", matches = "true")
+  void manyRowsAreRecoveredInOrder() throws Exception {
+    try (RecoveryFixture fixture = RecoveryFixture.of(RelayFixture.shared().prepared())) {
+      fixture.publish(3, 3);
+      fixture.dropSlot();
+      fixture.relay.insertCommitted(1, 200_000);
+      fixture.relay.insertCommitted(5_000, 4);
+
+      long startNs = System.nanoTime();
+      assertThat(fixture.execute().missing()).isEqualTo(220_000);
+      long tookMs = (System.nanoTime() - startNs) / 1_000_000;
+
+      OutboxOracle.Verdict verdict = fixture.verdictAfterStreamingOn();
+      assertThat(verdict.clean()).as("%s", verdict).isTrue();
+      assertThat(tookMs).as("ms").isLessThan(100_000);
+      System.getLogger("measured").log(System.Logger.Level.WARNING, "recover_ms=" + tookMs);
     }
   }
 
