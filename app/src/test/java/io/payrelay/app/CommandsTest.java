@@ -90,7 +90,7 @@ final class CommandsTest {
   void recoverAndRepublishTellAWrongConfiguration() {
     for (String command :
         List.of("relay recover", "republish --from 2026-01-01T00:00Z --to 2026-01-02T00:00Z")) {
-      Result result = run(Map.of("PAYRELAY_RELAY_SLOT_NAME", "No Name"), command.split(" "));
+      Result result = run(Map.of("PAYRELAY_RELAY_SLOT_NAME", "No Name"), command.split(" ", -1));
 
       assertThat(result.exitCode()).isEqualTo(CommandLines.EXIT_FATAL);
       assertThat(result.err())
@@ -114,7 +114,7 @@ final class CommandsTest {
         "republish --from 2026-01-02T00:00Z --to 2026-01-03T00:00Z --max-events 0 | must be 1 or more"
       })
   void aWrongOptionIsAUsageErrorWithASentence(String command, String sentence) {
-    Result result = run(Map.of(), command.split(" "));
+    Result result = run(Map.of(), command.split(" ", -1));
 
     assertThat(result.exitCode()).isEqualTo(CommandLines.EXIT_USAGE);
     assertThat(result.err()).contains(sentence);

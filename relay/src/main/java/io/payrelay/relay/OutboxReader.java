@@ -65,6 +65,9 @@ final class OutboxReader {
         // A snapshot is taken by the first query only.
         statement.execute("SELECT 1");
       }
+      // It waits while Kafka is read, and a scan of millions takes its time.
+      statement.execute("SET LOCAL idle_in_transaction_session_timeout = 0");
+      statement.execute("SET LOCAL statement_timeout = 0");
     }
   }
 

@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.UUID;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 import org.apache.kafka.common.TopicPartition;
 import org.jspecify.annotations.Nullable;
 
@@ -59,9 +60,7 @@ final class RecoveryDifference {
       return "%,d, event ids %s%s"
           .formatted(
               count,
-              examples.stream()
-                  .map(UUID::toString)
-                  .collect(java.util.stream.Collectors.joining(", ")),
+              examples.stream().map(UUID::toString).collect(Collectors.joining(", ")),
               count > examples.size() ? " ..." : "");
     }
   }

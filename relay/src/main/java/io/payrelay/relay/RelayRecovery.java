@@ -27,6 +27,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.header.internals.RecordHeader;
 import org.jspecify.annotations.Nullable;
 
@@ -150,7 +151,7 @@ public final class RelayRecovery {
       }
     } catch (SQLException e) {
       throw StartupCheck.failed("The slot could not be recovered", e);
-    } catch (org.apache.kafka.common.KafkaException e) {
+    } catch (KafkaException e) {
       throw RowPublisher.again("payrelay relay recover --execute", e);
     }
   }

@@ -106,6 +106,6 @@ class RepublishIT {
         fixture.relay.query(
             "SELECT string_agg(event_id::text, ',') FROM payrelay.outbox WHERE event_type <> 'NobodyKnowsIt' AND "
                 + where);
-    return Set.of(ids.split(","));
+    return Set.of(ids.split(",", -1));
   }
 }
