@@ -63,7 +63,7 @@ public final class AppSettings {
   /** What a command reads from its environment; empty for one that reads nothing. */
   public static List<Setting<?>> neededBy(String command) {
     return switch (command) {
-      case "migrate" -> MIGRATE;
+      case "migrate", "republish" -> MIGRATE;
       case "relay" -> RELAY;
       case "charge-worker" -> CHARGE_WORKER;
       case "webhook-ingest" -> WEBHOOK_INGEST;

@@ -18,9 +18,15 @@ import io.payrelay.providers.generic.GenericConfig;
 import io.payrelay.providers.generic.GenericProvider;
 import io.payrelay.providers.generic.GenericWebhookConfig;
 import io.payrelay.providers.generic.GenericWebhooks;
+import io.payrelay.relay.RecoveryOptions;
+import io.payrelay.relay.RecoveryReport;
 import io.payrelay.relay.Relay;
 import io.payrelay.relay.RelayBootstrap;
 import io.payrelay.relay.RelayConfig;
+import io.payrelay.relay.RelayRecovery;
+import io.payrelay.relay.RepublishReport;
+import io.payrelay.relay.RepublishSelection;
+import io.payrelay.relay.Republisher;
 import io.payrelay.schemas.EventCatalogue;
 import io.payrelay.schemas.Migrations;
 import io.payrelay.webhook.IngestConfig;
@@ -32,6 +38,7 @@ import java.time.Clock;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jdbi.v3.core.Handle;
 import org.jspecify.annotations.Nullable;
@@ -61,6 +68,52 @@ public final class Parts {
     owner.setPassword(database.password().reveal());
     owner.setApplicationName("payrelay-migrate");
     new RelayBootstrap(owner, KafkaConfig.from(settings), relay, catalogue(relay)).run();
+  }
+
+  /**
+   * Does what {@code relay recover} does.
+   *
+   * @param execute false: only says what it would do
+   */
+  public static RecoveryReport recover(
+      Map<String, String> environment,
+      RecoveryOptions options,
+      boolean execute,
+      Consumer<String> progress) {
+    Settings settings = AppSettings.check(environment, AppSettings.MIGRATE);
+    RelayConfig config = RelayConfig.from(settings);
+    RelayRecovery recovery =
+        new RelayRecovery(
+            config,
+            DatabaseConfig.from(settings),
+            KafkaConfig.from(settings),
+            catalogue(config),
+            Clock.systemUTC(),
+            progress);
+    return execute ? recovery.execute(options) : recovery.plan(options);
+  }
+
+  /**
+   * Does what {@code republish} does.
+   *
+   * @param execute false: only says what it would do
+   */
+  public static RepublishReport republish(
+      Map<String, String> environment,
+      RepublishSelection selection,
+      boolean execute,
+      Consumer<String> progress) {
+    Settings settings = AppSettings.check(environment, AppSettings.MIGRATE);
+    RelayConfig config = RelayConfig.from(settings);
+    Republisher republisher =
+        new Republisher(
+            config,
+            DatabaseConfig.from(settings),
+            KafkaConfig.from(settings),
+            catalogue(config),
+            Clock.systemUTC(),
+            progress);
+    return execute ? republisher.execute(selection) : republisher.plan(selection);
   }
 
   /** Starts a relay. */

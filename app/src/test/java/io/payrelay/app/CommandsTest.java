@@ -4,9 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import picocli.CommandLine;
 
@@ -60,6 +64,7 @@ final class CommandsTest {
         "pay",
         "status",
         "tail",
+        "republish",
         "config",
         "roles"
       })
@@ -76,6 +81,63 @@ final class CommandsTest {
 
     assertThat(result.exitCode()).isZero();
     assertThat(result.out()).contains("CREATE ROLE").contains("payrelay_owner");
+  }
+
+  @Test
+  void recoverHasHelpThatNamesTheDryRunAndItsBound() {
+    Result result = run(Map.of(), "relay", "recover", "--help");
+
+    assertThat(result.exitCode()).isZero();
+    assertThat(result.out())
+        .contains("Usage: payrelay relay recover")
+        .contains("without this nothing is changed")
+        .contains("--longest-transaction=TIME")
+        .contains("(24h)");
+  }
+
+  @Test
+  void recoverAndRepublishTellAWrongConfiguration() {
+    for (String command :
+        List.of("relay recover", "republish --from 2026-01-01T00:00Z --to 2026-01-02T00:00Z")) {
+      Result result = run(Map.of("PAYRELAY_RELAY_SLOT_NAME", "No Name"), command.split(" ", -1));
+
+      assertThat(result.exitCode()).isEqualTo(CommandLines.EXIT_FATAL);
+      assertThat(result.err())
+          .contains("PAYRELAY_DATABASE_URL is not set")
+          .contains("PAYRELAY_RELAY_SLOT_NAME is \"No Name\", which is refused");
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "relay recover --longest-transaction soon | \"soon\" is no length of time",
+        "relay recover --longest-transaction=-PT1H | \"-PT1H\" is no length of time",
+        "relay recover --since 2026-11-29T12:00:00 | is no time with a zone",
+        "relay recovery | Unmatched argument",
+        "republish --from 2026-11-29T12:00:00Z | Missing required option: '--to=TIME'",
+        "republish --from 2026-11-29 --to 2026-11-30T00:00:00Z | is no time with a zone",
+        "republish --from 2026-01-02T00:00Z --to 2026-01-02T01:00+01:00 | is not after --from",
+        "republish --from 2026-01-02T00:00Z --to 9999-01-02T00:00Z | lies in the future",
+        "republish --from 2026-01-02T00:00Z --to 2026-01-03T00:00Z --max-events 0 | must be 1 or more"
+      })
+  void aWrongOptionIsAUsageErrorWithASentence(String command, String sentence) {
+    Result result = run(Map.of(), command.split(" ", -1));
+
+    assertThat(result.exitCode()).isEqualTo(CommandLines.EXIT_USAGE);
+    assertThat(result.err()).contains(sentence);
+  }
+
+  @Test
+  void lengthsOfTimeAreReadInBothForms() throws Exception {
+    TimeOptions.ToDuration duration = new TimeOptions.ToDuration();
+
+    assertThat(duration.convert("90m")).isEqualTo(Duration.ofMinutes(90));
+    assertThat(duration.convert("2d")).isEqualTo(Duration.ofDays(2));
+    assertThat(duration.convert("PT0S")).isEqualTo(Duration.ZERO);
+    assertThat(new TimeOptions.ToInstant().convert("2026-11-29T13:00:00+01:00"))
+        .isEqualTo(Instant.parse("2026-11-29T12:00:00Z"));
   }
 
   @Test

@@ -22,22 +22,31 @@ final class DatabaseConnection {
    * @throws PayrelayException FATAL where the credentials are refused, else RETRIABLE
    */
   static Connection open(DatabaseConfig config, String applicationName, Duration answerLimit) {
-    return open(config, applicationName, answerLimit, new Properties());
+    Properties properties = properties(config, applicationName);
+    properties.setProperty("socketTimeout", Long.toString(Math.max(1, answerLimit.toSeconds())));
+    return connect(config, properties);
   }
 
-  /** Opens one that takes the commands of the replication protocol, of this database. */
+  /**
+   * Opens one that takes the commands of the replication protocol, of this database.
+   *
+   * @param answerLimit zero: none, since making a slot waits for each open transaction
+   */
   static Connection openReplication(
       DatabaseConfig config, String applicationName, Duration answerLimit) {
-    Properties properties = new Properties();
+    Properties properties = properties(config, applicationName);
     properties.setProperty("replication", "database");
     // It takes no other form of query, and no question about the version.
     properties.setProperty("preferQueryMode", "simple");
     properties.setProperty("assumeMinServerVersion", "15");
-    return open(config, applicationName, answerLimit, properties);
+    if (!answerLimit.isZero()) {
+      properties.setProperty("socketTimeout", Long.toString(Math.max(1, answerLimit.toSeconds())));
+    }
+    return connect(config, properties);
   }
 
-  private static Connection open(
-      DatabaseConfig config, String applicationName, Duration answerLimit, Properties properties) {
+  private static Properties properties(DatabaseConfig config, String applicationName) {
+    Properties properties = new Properties();
     properties.setProperty("user", config.user());
     if (!config.password().reveal().isEmpty()) {
       properties.setProperty("password", config.password().reveal());
@@ -47,7 +56,10 @@ final class DatabaseConnection {
     String connectLimitS = Long.toString(Math.max(1, config.connectTimeout().toSeconds()));
     properties.setProperty("connectTimeout", connectLimitS);
     properties.setProperty("loginTimeout", connectLimitS);
-    properties.setProperty("socketTimeout", Long.toString(Math.max(1, answerLimit.toSeconds())));
+    return properties;
+  }
+
+  private static Connection connect(DatabaseConfig config, Properties properties) {
     try {
       return DriverManager.getConnection(config.url(), properties);
     } catch (SQLException e) {

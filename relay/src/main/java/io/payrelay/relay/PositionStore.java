@@ -4,11 +4,13 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.PayrelayException;
 import io.payrelay.platform.kafka.KafkaConfig;
 import io.payrelay.schemas.Topic;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -30,6 +32,7 @@ import org.jspecify.annotations.Nullable;
 final class PositionStore {
 
   private static final ObjectMapper JSON = new ObjectMapper();
+  private static final String RECOVERING = "recovering";
   private static final Duration POLL = Duration.ofMillis(200);
 
   /** Offsets looked at first, from the end; ten times as many each time nothing was found there. */
@@ -45,15 +48,34 @@ final class PositionStore {
     this.partition = new TopicPartition(Topic.relayPosition(slotName).name(), 0);
   }
 
+  /** A position, and whether {@code recover} has begun to replace it and has not finished. */
+  record Stored(Position position, boolean recovering) {}
+
   /**
    * Reads the newest committed position, or null where there is none.
+   *
+   * @throws PayrelayException RETRIABLE where the end was not reached in time, FATAL where a {@code
+   *     recover} has not been finished
+   */
+  @Nullable Position read(Admin admin, Duration limit) {
+    Stored stored = readStored(admin, limit);
+    if (stored != null && stored.recovering()) {
+      throw StartupCheck.refused(
+          "A recovery of slot %s was begun and not finished: run `payrelay relay recover --execute` again"
+              .formatted(slotName));
+    }
+    return stored == null ? null : stored.position();
+  }
+
+  /**
+   * Reads the newest committed position, finished or not, or null where there is none.
    *
    * <p>The end is the high watermark, not the end that read_committed shows: that one lies before a
    * committed record for as long as somebody else's transaction hangs on the partition.
    *
    * @throws PayrelayException RETRIABLE where the end was not reached in time
    */
-  @Nullable Position read(Admin admin, Duration limit) {
+  @Nullable Stored readStored(Admin admin, Duration limit) {
     long deadlineNs = System.nanoTime() + limit.toNanos();
     long end = endOffset(admin, OffsetSpec.latest());
     long start = endOffset(admin, OffsetSpec.earliest());
@@ -63,7 +85,7 @@ final class PositionStore {
       consumer.assign(List.of(partition));
       for (long tail = TAIL_FIRST; ; tail *= 10) {
         long from = Math.max(start, end - tail);
-        Position found = readFrom(admin, consumer, from, end, deadlineNs);
+        Stored found = readFrom(admin, consumer, from, end, deadlineNs);
         if (found != null || from == start) {
           return found;
         }
@@ -76,17 +98,26 @@ final class PositionStore {
     return new ProducerRecord<>(partition.topic(), 0, slotName.getBytes(UTF_8), encode(position));
   }
 
-  private @Nullable Position readFrom(
+  /** The record that keeps a position for {@code recover} and from every relay. */
+  ProducerRecord<byte[], byte[]> recoveringRecord(Position position) {
+    return new ProducerRecord<>(
+        partition.topic(),
+        0,
+        slotName.getBytes(UTF_8),
+        json(position).put(RECOVERING, true).toString().getBytes(UTF_8));
+  }
+
+  private @Nullable Stored readFrom(
       Admin admin, KafkaConsumer<byte[], byte[]> consumer, long from, long end, long deadlineNs) {
     consumer.seek(partition, from);
-    Position newest = null;
+    Stored newest = null;
     while (consumer.position(partition) < end) {
       if (System.nanoTime() > deadlineNs) {
         throw new PayrelayException(
             Category.RETRIABLE, unreadable(admin, consumer.position(partition), end));
       }
       for (ConsumerRecord<byte[], byte[]> read : consumer.poll(POLL)) {
-        newest = decode(read.value());
+        newest = new Stored(decode(read.value()), isRecovering(read.value()));
       }
     }
     return newest;
@@ -128,6 +159,10 @@ final class PositionStore {
   }
 
   static byte[] encode(Position position) {
+    return json(position).toString().getBytes(UTF_8);
+  }
+
+  private static ObjectNode json(Position position) {
     DatabaseIdentity origin = position.origin();
     return JSON.createObjectNode()
         .put("commit_lsn", Lsn.text(position.commitLsn()))
@@ -138,9 +173,15 @@ final class PositionStore {
         .put("system_id", origin.systemId())
         .put("timeline", origin.timeline())
         .put("kafka_cluster_id", origin.kafkaClusterId())
-        .put("publication", origin.publication())
-        .toString()
-        .getBytes(UTF_8);
+        .put("publication", origin.publication());
+  }
+
+  private static boolean isRecovering(byte[] json) {
+    try {
+      return JSON.readTree(json).path(RECOVERING).asBoolean(false);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   static Position decode(byte[] json) {

@@ -18,9 +18,15 @@ final class RelayProducer {
   /** Makes a producer; {@code initTransactions} then fences whoever worked on the slot before. */
   static KafkaProducer<byte[], byte[]> make(
       KafkaConfig kafka, RelayConfig config, int recordBytesMax) {
+    return make(kafka, config, config.transactionalId(), recordBytesMax);
+  }
+
+  /** One of the same kind under another transactional id, which leaves the slot's relay alone. */
+  static KafkaProducer<byte[], byte[]> make(
+      KafkaConfig kafka, RelayConfig config, String transactionalId, int recordBytesMax) {
     int timeoutMs = Math.toIntExact(config.transactionTimeout().toMillis());
-    Map<String, Object> properties = kafka.clientProperties(config.transactionalId());
-    properties.put(ProducerConfig.TRANSACTIONAL_ID_CONFIG, config.transactionalId());
+    Map<String, Object> properties = kafka.clientProperties(transactionalId);
+    properties.put(ProducerConfig.TRANSACTIONAL_ID_CONFIG, transactionalId);
     properties.put(ProducerConfig.TRANSACTION_TIMEOUT_CONFIG, timeoutMs);
     properties.put(ProducerConfig.ACKS_CONFIG, "all");
     properties.put(ProducerConfig.COMPRESSION_TYPE_CONFIG, "lz4");

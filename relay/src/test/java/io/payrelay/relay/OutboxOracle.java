@@ -40,6 +40,8 @@ final class OutboxOracle implements AutoCloseable {
   private final Map<String, Long> newest = new HashMap<>();
   private final Set<String> outOfOrder = new HashSet<>();
   private final List<ConsumerRecord<byte[], byte[]>> deadLetters = new ArrayList<>();
+  private final List<ConsumerRecord<byte[], byte[]>> republished = new ArrayList<>();
+  private long recovered;
 
   /** What was found; a relay that keeps its promise has zeros everywhere but in rows. */
   record Verdict(long rows, long lost, long duplicated, long invented, long outOfOrder) {
@@ -102,6 +104,16 @@ final class OutboxOracle implements AutoCloseable {
     return deadLetters;
   }
 
+  /** What was sent again on purpose; nothing that the relay has to answer for. */
+  List<ConsumerRecord<byte[], byte[]>> republished() {
+    return republished;
+  }
+
+  /** How many records say that they were recovered. */
+  long recovered() {
+    return recovered;
+  }
+
   private Verdict verdict(Set<String> table) {
     long lost = table.stream().filter(id -> !seen.containsKey(id)).count();
     long invented = seen.keySet().stream().filter(id -> !table.contains(id)).count();
@@ -110,6 +122,13 @@ final class OutboxOracle implements AutoCloseable {
   }
 
   private void take(ConsumerRecord<byte[], byte[]> read) {
+    if (read.headers().lastHeader(PublishedEvents.REPUBLISHED_HEADER) != null) {
+      republished.add(read);
+      return;
+    }
+    if (read.headers().lastHeader(RelayRecovery.RECOVERED_HEADER) != null) {
+      recovered++;
+    }
     seen.merge(new String(read.headers().lastHeader("ce_id").value(), UTF_8), 1, Integer::sum);
     if (read.topic().equals(Topic.DEAD_LETTER)) {
       deadLetters.add(read);
