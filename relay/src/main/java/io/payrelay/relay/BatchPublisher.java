@@ -46,6 +46,7 @@ final class BatchPublisher
   private final AtomicLong batches = new AtomicLong();
   private volatile boolean closing;
   private long lastWriteNs = System.nanoTime();
+  private boolean inTransaction;
 
   /** What a session's parts are. */
   record Parts(
@@ -120,8 +121,12 @@ final class BatchPublisher
       // says, which is the stored position: hence only after the commit above.
       committer.markProcessed(batch.get(batch.size() - 1));
       committer.markBatchFinished();
+      metrics.progressed();
     } catch (RuntimeException e) {
       failure.compareAndSet(null, e);
+      if (inTransaction) {
+        metrics.transactionAborted();
+      }
       // Never Connect's RetriableException: the engine would go on with the next batch.
       throw new PayrelayException(Category.RETRIABLE, "The batch was not published", e);
     } finally {
@@ -131,30 +136,28 @@ final class BatchPublisher
   }
 
   private void publish(List<RecordChangeEvent<SourceRecord>> batch) {
-    int rows = 0;
-    int deadLetters = 0;
-    long commitTimeUsec = 0;
+    BatchCount count = new BatchCount();
     for (RecordChangeEvent<SourceRecord> event : batch) {
       OutboxRow row = track(event.record());
       if (row == null) {
         continue;
       }
-      if (rows++ == 0) {
-        producer.beginTransaction();
+      if (count.rows() == 0) {
+        begin();
         faults.reached(RelayFaults.Point.AFTER_BEGIN);
       }
-      commitTimeUsec = row.commitTimeUsec();
-      deadLetters += send(row) ? 1 : 0;
+      count.add(row, send(row));
     }
-    if (rows == 0) {
+    if (count.rows() == 0) {
       storeIdlePosition();
       return;
     }
     faults.reached(RelayFaults.Point.AFTER_SENDS);
     commit();
-    metrics.published(rows, deadLetters);
-    metrics.latency(
-        Duration.ofNanos(TimeUnit.MILLISECONDS.toNanos(clock.millis()) - commitTimeUsec * 1000));
+    metrics.published(
+        count,
+        Duration.ofNanos(
+            TimeUnit.MILLISECONDS.toNanos(clock.millis()) - count.oldestCommitUsec() * 1000));
   }
 
   /** The row to publish, or null where the record is none or Kafka has it. */
@@ -201,9 +204,14 @@ final class BatchPublisher
   private void storeIdlePosition() {
     boolean moved = tracker.position().commitLsn() != stored.commitLsn();
     if (moved && System.nanoTime() - lastWriteNs >= IDLE_WRITE_NS) {
-      producer.beginTransaction();
+      begin();
       commit();
     }
+  }
+
+  private void begin() {
+    producer.beginTransaction();
+    inTransaction = true;
   }
 
   private void commit() {
@@ -211,6 +219,7 @@ final class BatchPublisher
     var unused = producer.send(store.record(next));
     faults.reached(RelayFaults.Point.BEFORE_COMMIT);
     producer.commitTransaction();
+    inTransaction = false;
     faults.reached(RelayFaults.Point.AFTER_COMMIT);
     metrics.transactionCommitted();
     stored = next;
