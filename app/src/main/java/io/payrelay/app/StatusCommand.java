@@ -70,7 +70,7 @@ final class StatusCommand implements Callable<Integer> {
     if (json) {
       report.printJson(out);
     } else {
-      report.print(out);
+      report.print(out, spec.commandLine().getErr());
     }
     return report.exitCode();
   }

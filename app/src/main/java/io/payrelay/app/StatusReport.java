@@ -42,15 +42,17 @@ final class StatusReport {
     return exitCode;
   }
 
-  void print(PrintWriter out) {
+  /** Tables and warnings to the one, who did not answer to the other. */
+  void print(PrintWriter out, PrintWriter err) {
     sections.forEach(
         (title, rows) -> {
           out.println(title + (rows.isEmpty() ? ": none" : ":"));
           rows.forEach(row -> out.println(line(row)));
         });
     lines(out, "warnings", warnings);
-    lines(out, "no answer", failures);
     out.flush();
+    lines(err, "no answer", failures);
+    err.flush();
   }
 
   void printJson(PrintWriter out) {
