@@ -52,6 +52,10 @@ public final class AppSettings {
           IngestConfig.SETTINGS);
   static final List<Setting<?>> CLIENT = join(DatabaseConfig.SETTINGS, KafkaConfig.SETTINGS);
 
+  /** Of the Kafka settings what is there: without them the database is asked alone. */
+  static final List<Setting<?>> STATUS =
+      join(DatabaseConfig.SETTINGS, RelayConfig.SETTINGS, List.of(ChargeConfig.GROUP_ID));
+
   private AppSettings() {}
 
   /** All settings of all processes, each once, in the order of the documentation. */
@@ -68,7 +72,7 @@ public final class AppSettings {
       case "charge-worker" -> CHARGE_WORKER;
       case "webhook-ingest" -> WEBHOOK_INGEST;
       case "pay" -> CLIENT;
-      case "status" -> DatabaseConfig.SETTINGS;
+      case "status" -> STATUS;
       case "tail" -> KafkaConfig.SETTINGS;
       default -> List.of();
     };

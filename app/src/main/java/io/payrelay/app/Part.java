@@ -11,8 +11,11 @@ public interface Part extends AutoCloseable {
   /** What it is called on the command line. */
   String name();
 
-  /** One line on where it can be reached. */
+  /** One line on where it can be reached; honest once {@link #readiness} has said {@code ok}. */
   String ready();
+
+  /** {@code ok} where it can do its work, else what it waits for. */
+  String readiness();
 
   /** Completes when it has ended; exceptionally where it cannot go on. */
   CompletableFuture<?> ended();

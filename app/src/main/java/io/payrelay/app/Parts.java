@@ -12,6 +12,7 @@ import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.Failures;
 import io.payrelay.platform.errors.PayrelayException;
 import io.payrelay.platform.kafka.KafkaConfig;
+import io.payrelay.platform.kafka.KafkaReach;
 import io.payrelay.platform.telemetry.Telemetry;
 import io.payrelay.platform.telemetry.TelemetryConfig;
 import io.payrelay.providers.generic.GenericConfig;
@@ -133,11 +134,13 @@ public final class Parts {
                   telemetry.registry(),
                   Clock.systemUTC(),
                   new SecureRandom());
-          telemetry.check("relay", relay::health);
+          telemetry.live("process", relay::liveness);
+          telemetry.ready("relay", relay::readiness);
           relay.start();
           return new Running(
               "relay",
               "ready relay slot=" + config.slotName() + " " + metrics(telemetry),
+              telemetry::readiness,
               relay.ended(),
               List.of(relay, telemetry));
         });
@@ -168,12 +171,18 @@ public final class Parts {
                             Clock.systemUTC(),
                             new SecureRandom(),
                             ChargeFaults.NONE));
-                telemetry.check("charge-worker", worker::health);
+                KafkaReach kafka =
+                    new KafkaReach(KafkaConfig.from(settings), "payrelay-charge-worker-health");
+                telemetry.live("process", () -> liveness(worker.ended()));
+                telemetry.ready("charge-worker", worker::health);
+                telemetry.ready("database", database::reach);
+                telemetry.ready("kafka", kafka::ask);
                 return new Running(
                     "charge-worker",
                     "ready charge-worker " + metrics(telemetry),
+                    telemetry::readiness,
                     worker.ended(),
-                    List.of(worker, provider, database, telemetry));
+                    List.of(kafka, worker, provider, database, telemetry));
               });
         });
   }
@@ -197,14 +206,24 @@ public final class Parts {
           return new Running(
               "webhook-ingest",
               "ready webhook-ingest port=" + ingest.port() + " " + metrics(telemetry),
+              telemetry::readiness,
               ingest.ended(),
               List.of(ingest, telemetry));
         });
   }
 
   private record Running(
-      String name, String ready, CompletableFuture<?> ended, List<AutoCloseable> parts)
+      String name,
+      String ready,
+      Supplier<String> readinessCheck,
+      CompletableFuture<?> ended,
+      List<AutoCloseable> parts)
       implements Part {
+
+    @Override
+    public String readiness() {
+      return readinessCheck.get();
+    }
 
     @Override
     public void close() {
@@ -254,6 +273,10 @@ public final class Parts {
     } catch (IllegalArgumentException e) {
       throw new PayrelayException(Category.FATAL, "PAYRELAY_SCHEMAS_DIR: " + e.getMessage(), e);
     }
+  }
+
+  private static String liveness(CompletableFuture<?> ended) {
+    return ended.isDone() ? "has stopped" : "ok";
   }
 
   private static String metrics(Telemetry telemetry) {

@@ -1,66 +1,112 @@
 package io.payrelay.app;
 
+import io.payrelay.chargeworker.ChargeConfig;
 import io.payrelay.platform.config.Settings;
 import io.payrelay.platform.database.Database;
 import io.payrelay.platform.database.DatabaseConfig;
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.PayrelayException;
+import io.payrelay.platform.kafka.KafkaConfig;
+import io.payrelay.relay.RelayConfig;
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.Callable;
 import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.JdbiException;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.ParentCommand;
 import picocli.CommandLine.Spec;
 
-/** Says how everything, or one payment, stands. Reads the database only. */
+/** Says how everything, or one payment, stands. It reads only, as a person with least rights. */
 @Command(
     name = "status",
     mixinStandardHelpOptions = true,
-    description = "Says how the system, or one payment, stands (as a user with payrelay_operator).")
+    description = {
+      "Says how the system, or one payment, stands (as a user with payrelay_operator).",
+      "Exit code 0 where database and Kafka answered, 3 where one did not; warnings do not change it."
+    })
 @SuppressWarnings("NullAway.Init") // picocli injects.
-final class StatusCommand implements Runnable {
+final class StatusCommand implements Callable<Integer> {
+
+  private static final String STATEMENT_LIMIT = "SET statement_timeout = '10s'";
 
   @ParentCommand private PayrelayCommand parent;
   @Spec private CommandSpec spec;
+
+  @Option(names = "--json", description = "print one JSON object")
+  private boolean json;
 
   @Parameters(arity = "0..1", paramLabel = "PAYMENT_ID", description = "one payment's history")
   private @Nullable String paymentId;
 
   @Override
-  public void run() {
-    Settings settings = AppSettings.check(parent.environment(), DatabaseConfig.SETTINGS);
-    PrintWriter out = spec.commandLine().getOut();
-    try (Database database = Database.open(DatabaseConfig.from(settings), "payrelay-status")) {
-      database
-          .jdbi()
-          .useHandle(
-              handle -> {
-                if (paymentId == null) {
-                  overview(handle, out);
-                } else {
-                  one(handle, paymentId, out);
-                }
-              });
+  public Integer call() {
+    Settings settings = AppSettings.check(parent.environment(), AppSettings.STATUS);
+    StatusReport report = new StatusReport();
+    try (Database database = Database.open(DatabaseConfig.from(settings), "payrelay-status");
+        Handle handle = database.jdbi().open()) {
+      handle.execute(STATEMENT_LIMIT);
+      if (paymentId == null) {
+        RelayStatus.database(handle, RelayConfig.from(settings), report);
+        payments(handle, report);
+      } else {
+        one(handle, paymentId, report);
+      }
     } catch (JdbiException e) {
-      throw SqlSentences.of(e);
+      failed(SqlSentences.of(e), report);
+    } catch (PayrelayException e) {
+      failed(e, report);
     }
-    out.flush();
+    if (paymentId == null) {
+      kafka(settings, report);
+    }
+    PrintWriter out = spec.commandLine().getOut();
+    if (json) {
+      report.printJson(out);
+    } else {
+      report.print(out, spec.commandLine().getErr());
+    }
+    return report.exitCode();
   }
 
-  private static void overview(Handle handle, PrintWriter out) {
+  /** The rest is worth seeing where the database is away; one payment is not. */
+  private void failed(PayrelayException failure, StatusReport report) {
+    if (paymentId != null) {
+      throw failure;
+    }
+    report.failure(
+        String.valueOf(failure.getMessage()),
+        failure.category() == Category.RETRIABLE
+            ? CommandLines.EXIT_RETRIABLE
+            : CommandLines.EXIT_FATAL);
+  }
+
+  private void kafka(Settings settings, StatusReport report) {
+    if (parent.environment().getOrDefault(KafkaConfig.BOOTSTRAP_SERVERS.name(), "").isBlank()) {
+      report.warning(KafkaConfig.BOOTSTRAP_SERVERS.name() + " is not set: Kafka was not asked");
+      return;
+    }
+    RelayStatus.kafka(
+        KafkaConfig.from(AppSettings.check(parent.environment(), KafkaConfig.SETTINGS)),
+        RelayConfig.from(settings),
+        settings.read(ChargeConfig.GROUP_ID),
+        report);
+  }
+
+  private static void payments(Handle handle, StatusReport report) {
     print(
-        out,
+        report,
         "payments",
         handle,
         "SELECT status, count(*) AS count FROM payrelay.payment GROUP BY status ORDER BY status");
     print(
-        out,
+        report,
         "oldest payment without an end",
         handle,
         """
@@ -68,23 +114,7 @@ final class StatusCommand implements Runnable {
         FROM payrelay.payment WHERE status NOT IN ('SUCCEEDED', 'FAILED') ORDER BY updated_at LIMIT 1
         """);
     print(
-        out,
-        "replication slots",
-        handle,
-        """
-        SELECT slot_name, active, wal_status,
-          pg_size_pretty(pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)) AS lag
-        FROM pg_replication_slots WHERE database = current_database() AND plugin = 'pgoutput'
-        """);
-    print(
-        out,
-        "relay owners",
-        handle,
-        """
-        SELECT slot_name, owner, lease_until > clock_timestamp() AS alive FROM payrelay.relay_owner
-        """);
-    print(
-        out,
+        report,
         "webhook events",
         handle,
         """
@@ -92,7 +122,7 @@ final class StatusCommand implements Runnable {
         GROUP BY disposition ORDER BY disposition
         """);
     print(
-        out,
+        report,
         "open exception cases",
         handle,
         """
@@ -101,7 +131,7 @@ final class StatusCommand implements Runnable {
         """);
   }
 
-  private static void one(Handle handle, String paymentId, PrintWriter out) {
+  private static void one(Handle handle, String paymentId, StatusReport report) {
     List<Map<String, Object>> payments =
         handle
             .createQuery(
@@ -116,7 +146,7 @@ final class StatusCommand implements Runnable {
     if (payments.isEmpty()) {
       throw new PayrelayException(Category.REJECTED, "There is no payment " + paymentId);
     }
-    table(out, "payment", payments);
+    report.section("payment", payments);
     for (Map.Entry<String, String> query :
         new TreeMap<>(
                 Map.of(
@@ -143,23 +173,13 @@ final class StatusCommand implements Runnable {
                     FROM payrelay.exception_case WHERE payment_id = :id ORDER BY opened_at
                     """))
             .entrySet()) {
-      table(
-          out,
+      report.section(
           query.getKey().substring(2),
           handle.createQuery(query.getValue()).bind("id", paymentId).mapToMap().list());
     }
   }
 
-  private static void print(PrintWriter out, String title, Handle handle, String sql) {
-    table(out, title, handle.createQuery(sql).mapToMap().list());
-  }
-
-  private static void table(PrintWriter out, String title, List<Map<String, Object>> rows) {
-    out.println(title + (rows.isEmpty() ? ": none" : ":"));
-    for (Map<String, Object> row : rows) {
-      StringBuilder line = new StringBuilder("  ");
-      row.forEach((name, value) -> line.append(name).append('=').append(value).append("  "));
-      out.println(line.toString().stripTrailing());
-    }
+  private static void print(StatusReport report, String title, Handle handle, String sql) {
+    report.section(title, handle.createQuery(sql).mapToMap().list());
   }
 }

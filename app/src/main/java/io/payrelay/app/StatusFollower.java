@@ -1,5 +1,6 @@
 package io.payrelay.app;
 
+import io.payrelay.platform.kafka.HeaderValues;
 import io.payrelay.platform.kafka.KafkaConfig;
 import io.payrelay.schemas.EncodingException;
 import io.payrelay.schemas.EventCatalogue;
@@ -67,7 +68,8 @@ final class StatusFollower implements AutoCloseable {
 
   private Optional<GenericRecord> tell(ConsumerRecord<byte[], byte[]> record, PrintWriter out) {
     try {
-      GenericRecord event = codec.decode(record.value());
+      GenericRecord event =
+          codec.decode(record.value(), HeaderValues.last(record.headers(), EventCodec.DATA_SCHEMA));
       String status = event.get("status").toString();
       Object code = event.get("failure_code");
       Object transaction = event.get("provider_transaction_id");

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.PayrelayException;
+import io.payrelay.platform.kafka.HeaderValues;
 import io.payrelay.platform.kafka.KafkaConfig;
 import io.payrelay.schemas.EncodingException;
 import io.payrelay.schemas.EventCatalogue;
@@ -103,15 +104,18 @@ final class TailCommand implements Runnable {
             record.offset(),
             text(record.key()),
             headers,
-            value(record.value(), codec));
+            value(record, codec));
   }
 
-  private static String value(byte @Nullable [] value, EventCodec codec) {
+  private static String value(ConsumerRecord<byte[], byte[]> record, EventCodec codec) {
+    byte @Nullable [] value = record.value();
     if (value == null) {
       return "(no value)";
     }
     try {
-      return codec.decode(value).toString();
+      return codec
+          .decode(value, HeaderValues.last(record.headers(), EventCodec.DATA_SCHEMA))
+          .toString();
     } catch (EncodingException e) {
       return value.length > 0 && (value[0] == '{' || value[0] == '[')
           ? json(value)

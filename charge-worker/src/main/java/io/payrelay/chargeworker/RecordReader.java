@@ -2,6 +2,7 @@ package io.payrelay.chargeworker;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.payrelay.platform.kafka.HeaderValues;
 import io.payrelay.schemas.EncodingException;
 import io.payrelay.schemas.EventCatalogue;
 import io.payrelay.schemas.EventCodec;
@@ -43,7 +44,8 @@ final class RecordReader {
     }
     GenericRecord event;
     try {
-      event = codec.decode(source.value());
+      event =
+          codec.decode(source.value(), HeaderValues.last(source.headers(), EventCodec.DATA_SCHEMA));
     } catch (EncodingException e) {
       return unreadable(source, String.valueOf(e.getMessage()), nowMs);
     }

@@ -8,6 +8,7 @@ import io.payrelay.schemas.EventCatalogue;
 import io.payrelay.schemas.EventCodec;
 import io.payrelay.schemas.Topic;
 import java.util.Arrays;
+import java.util.Map;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.junit.jupiter.api.Test;
 
@@ -30,6 +31,26 @@ class RecordReaderTest {
         .isEqualTo("payment_1");
   }
 
+  @Test
+  void readsConfluentsFramingByTheFingerprintInItsHeader() throws EncodingException {
+    EventCodec confluent =
+        EventCodec.confluent(
+            EventCatalogue.builtIn(), Map.of("ChargeRequested", 7, "PaymentStatusChanged", 8));
+    ConsumerRecord<byte[], byte[]> source =
+        new ConsumerRecord<>(Topic.CHARGE_REQUESTS, 0, 0, new byte[0], event(confluent));
+    source.headers().add("ce_type", "ChargeRequested".getBytes(UTF_8));
+
+    assertThat(reader.read(source, 0).problem()).contains("ce_dataschema");
+    source
+        .headers()
+        .add(
+            EventCodec.DATA_SCHEMA,
+            confluent.dataSchema("ChargeRequested").orElseThrow().getBytes(UTF_8));
+    assertThat(reader.read(source, 0).trigger())
+        .extracting(Trigger::paymentId)
+        .isEqualTo("payment_1");
+  }
+
   private Received read(byte[] type, byte[] value) {
     ConsumerRecord<byte[], byte[]> source =
         new ConsumerRecord<>(Topic.CHARGE_REQUESTS, 0, 0, new byte[0], value);
@@ -38,11 +59,14 @@ class RecordReaderTest {
   }
 
   private static byte[] event() throws EncodingException {
-    return new EventCodec(EventCatalogue.builtIn())
-        .encode(
-            "ChargeRequested",
-            """
-            {"payment_id":"payment_1","merchant":"shop","merchant_order_id":"1",
-            "provider":"simulator","amount_minor":1,"currency":"USD","trace_id":null}""");
+    return event(new EventCodec(EventCatalogue.builtIn()));
+  }
+
+  private static byte[] event(EventCodec codec) throws EncodingException {
+    return codec.encode(
+        "ChargeRequested",
+        """
+        {"payment_id":"payment_1","merchant":"shop","merchant_order_id":"1",
+        "provider":"simulator","amount_minor":1,"currency":"USD","trace_id":null}""");
   }
 }

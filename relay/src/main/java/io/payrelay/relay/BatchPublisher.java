@@ -47,6 +47,7 @@ final class BatchPublisher
   private final AtomicLong batches = new AtomicLong();
   private volatile boolean closing;
   private long lastWriteNs = System.nanoTime();
+  private boolean inTransaction;
 
   /** What a session's parts are. */
   record Parts(
@@ -124,8 +125,12 @@ final class BatchPublisher
       committer.markProcessed(batch.get(batch.size() - 1));
       committer.markBatchFinished();
       pauseNs = Pace.pauseNs(batch.size(), ageNs, System.nanoTime() - begunNs);
+      metrics.progressed();
     } catch (RuntimeException e) {
       failure.compareAndSet(null, e);
+      if (inTransaction) {
+        metrics.transactionAborted();
+      }
       // Never Connect's RetriableException: the engine would go on with the next batch.
       throw new PayrelayException(Category.RETRIABLE, "The batch was not published", e);
     } finally {
@@ -141,31 +146,29 @@ final class BatchPublisher
   private long publish(List<RecordChangeEvent<SourceRecord>> batch) {
     long nowNs = TimeUnit.MILLISECONDS.toNanos(clock.millis());
     long ageNs = 0;
-    int rows = 0;
-    int deadLetters = 0;
-    long commitTimeUsec = 0;
+    BatchCount count = new BatchCount();
     for (RecordChangeEvent<SourceRecord> event : batch) {
       OutboxRow row = track(event.record());
       if (row == null) {
         continue;
       }
-      if (rows++ == 0) {
-        producer.beginTransaction();
+      if (count.rows() == 0) {
+        begin();
         faults.reached(RelayFaults.Point.AFTER_BEGIN);
         ageNs = nowNs - TimeUnit.MICROSECONDS.toNanos(row.commitTimeUsec());
       }
-      commitTimeUsec = row.commitTimeUsec();
-      deadLetters += send(row) ? 1 : 0;
+      count.add(row, send(row));
     }
-    if (rows == 0) {
+    if (count.rows() == 0) {
       storeIdlePosition();
       return 0;
     }
     faults.reached(RelayFaults.Point.AFTER_SENDS);
     commit();
-    metrics.published(rows, deadLetters);
-    metrics.latency(
-        Duration.ofNanos(TimeUnit.MILLISECONDS.toNanos(clock.millis()) - commitTimeUsec * 1000));
+    metrics.published(
+        count,
+        Duration.ofNanos(
+            TimeUnit.MILLISECONDS.toNanos(clock.millis()) - count.oldestCommitUsec() * 1000));
     return ageNs;
   }
 
@@ -213,9 +216,14 @@ final class BatchPublisher
   private void storeIdlePosition() {
     boolean moved = tracker.position().commitLsn() != stored.commitLsn();
     if (moved && System.nanoTime() - lastWriteNs >= IDLE_WRITE_NS) {
-      producer.beginTransaction();
+      begin();
       commit();
     }
+  }
+
+  private void begin() {
+    producer.beginTransaction();
+    inTransaction = true;
   }
 
   private void commit() {
@@ -223,6 +231,7 @@ final class BatchPublisher
     var unused = producer.send(store.record(next));
     faults.reached(RelayFaults.Point.BEFORE_COMMIT);
     producer.commitTransaction();
+    inTransaction = false;
     faults.reached(RelayFaults.Point.AFTER_COMMIT);
     metrics.transactionCommitted();
     stored = next;

@@ -40,6 +40,7 @@ final class RecordFactory {
   private final EventCodec codec;
   private final Map<String, Integer> recordBytesMax;
   private final Set<String> refusedEventIds;
+  private final Map<String, Header> dataSchemas = new HashMap<>();
   private final Map<String, Header> types = new HashMap<>();
   private final Map<String, Header> sources = new HashMap<>();
   private long lastTimeUsec = Long.MIN_VALUE;
@@ -57,6 +58,11 @@ final class RecordFactory {
   RecordFactory(
       EventCodec codec, Map<String, Integer> recordBytesMax, Set<String> refusedEventIds) {
     this.codec = codec;
+    for (EventType type : codec.catalogue().all()) {
+      codec
+          .dataSchema(type.name())
+          .ifPresent(text -> dataSchemas.put(type.name(), header(EventCodec.DATA_SCHEMA, text)));
+    }
     this.recordBytesMax = Map.copyOf(recordBytesMax);
     this.refusedEventIds = refusedEventIds;
   }
@@ -76,6 +82,10 @@ final class RecordFactory {
     byte[] key = row.aggregateId().getBytes(UTF_8);
     RecordHeaders headers = cloudEvent(row);
     headers.add(AVRO);
+    Header dataSchema = dataSchemas.get(row.eventType());
+    if (dataSchema != null) {
+      headers.add(dataSchema);
+    }
     int limit = limitOf(topic);
     if (size(key, value, headers) > limit || refusedEventIds.contains(row.eventId())) {
       return deadLetter(

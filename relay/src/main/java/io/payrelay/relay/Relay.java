@@ -6,6 +6,7 @@ import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.Failures;
 import io.payrelay.platform.errors.PayrelayException;
 import io.payrelay.platform.kafka.KafkaConfig;
+import io.payrelay.platform.kafka.KafkaReach;
 import io.payrelay.platform.lifecycle.Backoff;
 import io.payrelay.schemas.EventCatalogue;
 import java.time.Duration;
@@ -42,12 +43,15 @@ public final class Relay implements AutoCloseable {
   private final Backoff backoff;
   private final String owner;
   private final OutboxUpkeep upkeep;
+  private final KafkaReach kafkaReach;
   private final CompletableFuture<Void> ended = new CompletableFuture<>();
   private final CompletableFuture<Void> closeAsked = new CompletableFuture<>();
   private final Thread thread;
   private volatile RelayState state = RelayState.STANDBY;
   private volatile @Nullable Position stored;
   private int failures;
+  private volatile boolean standingBy;
+  private volatile String shownCause = "";
   private String lastCause = "";
 
   /** Prepares a relay; {@link #start} starts it. */
@@ -72,13 +76,28 @@ public final class Relay implements AutoCloseable {
       RandomGenerator random,
       RelayFaults faults) {
     Set<String> refusedEventIds = ConcurrentHashMap.newKeySet();
-    RelayMetrics metrics = new RelayMetrics(registry, config.slotName(), this::state);
+    RelayMetrics metrics =
+        new RelayMetrics(
+            registry,
+            config.slotName(),
+            catalogue,
+            new RelayMetrics.Sources(this::state, () -> stored));
     this.parts =
-        new RelayParts(config, database, kafka, catalogue, metrics, faults, clock, refusedEventIds);
+        new RelayParts(
+            config,
+            database,
+            kafka,
+            catalogue,
+            new Framing(config.framing(), catalogue),
+            metrics,
+            faults,
+            clock,
+            refusedEventIds);
     this.backoff = new Backoff(config.backoffFirst(), config.backoffMax(), random);
     // Two processes may be given the same name by mistake: the nonce keeps them apart.
     this.owner = config.instanceName() + "#" + UUID.randomUUID();
     this.upkeep = new OutboxUpkeep(database, metrics);
+    this.kafkaReach = new KafkaReach(kafka, "payrelay-relay-health");
     this.thread = new Thread(this::run, "payrelay-relay");
   }
 
@@ -92,12 +111,22 @@ public final class Relay implements AutoCloseable {
     return state;
   }
 
-  /** {@code ok} or a short sentence, for the health endpoint. */
-  public String health() {
+  /** {@code ok}, or that the process must be restarted. */
+  public String liveness() {
+    return thread.getState() == Thread.State.TERMINATED ? "the relay has ended" : "ok";
+  }
+
+  /**
+   * {@code ok} while it publishes, or stands by and has reached database and Kafka; else what it
+   * waits for. May ask Kafka and take some seconds.
+   */
+  public String readiness() {
     return switch (state) {
-      case ACTIVE, STANDBY, STARTING -> "ok";
-      case RECOVERING -> "recovering after a failure";
-      case STOPPED -> "stopped";
+      case ACTIVE -> "ok";
+      case STANDBY -> standingBy ? kafkaReach.ask() : "has not reached the database yet";
+      case STARTING -> "owns the slot and is about to stream";
+      case RECOVERING -> "starts anew after a failure: " + shownCause;
+      case STOPPED -> "the relay has ended";
     };
   }
 
@@ -125,6 +154,7 @@ public final class Relay implements AutoCloseable {
       Thread.currentThread().interrupt();
     }
     upkeep.close();
+    kafkaReach.close();
     log.info("slot={} relay stopped", parts.config().slotName());
   }
 
@@ -164,17 +194,33 @@ public final class Relay implements AutoCloseable {
       log.debug("slot={} relay was closed while it failed", parts.config().slotName(), failure);
       return;
     }
-    state = RelayState.RECOVERING;
-    parts.metrics().recovered();
     Duration wait = backoff.delay(failures);
     String cause = String.valueOf(failure.getMessage());
-    if (failures++ == 0 || !cause.equals(lastCause)) {
-      lastCause = cause;
+    boolean news = failures++ == 0 || !cause.equals(lastCause);
+    lastCause = cause;
+    shownCause = shown(failure);
+    state = RelayState.RECOVERING;
+    parts.metrics().recovered();
+    parts.metrics().slot(SlotWatch.UNKNOWN);
+    if (news) {
       log.warn("slot={} relay starts anew", parts.config().slotName(), failure);
     } else {
       log.debug("slot={} relay starts anew", parts.config().slotName(), failure);
     }
     pause(wait);
+  }
+
+  /** Only our own sentences are known to hold nothing private. */
+  private static String shown(RuntimeException failure) {
+    Throwable root = failure;
+    while (root.getCause() != null) {
+      root = root.getCause();
+    }
+    String text =
+        failure instanceof PayrelayException
+            ? String.valueOf(failure.getMessage())
+            : failure.getClass().getSimpleName();
+    return root == failure ? text : text + " (" + root.getClass().getSimpleName() + ")";
   }
 
   private void cycle() {
@@ -192,6 +238,9 @@ public final class Relay implements AutoCloseable {
     boolean said = false;
     while (!closeAsked.isDone()) {
       if (lease.acquire()) {
+        if (state == RelayState.STANDBY) {
+          parts.metrics().progressed();
+        }
         return true;
       }
       if (state != RelayState.STANDBY || !said) {
@@ -199,6 +248,9 @@ public final class Relay implements AutoCloseable {
         said = true;
       }
       state = RelayState.STANDBY;
+      standingBy = true;
+      // Also while standing by: the slot's lag must be seen where no relay is active.
+      parts.metrics().slot(lease.watch());
       pause(parts.config().leaseRenew().dividedBy(2));
     }
     return false;
@@ -235,7 +287,7 @@ public final class Relay implements AutoCloseable {
 
   private void watch(SlotLease lease, RelaySession session) {
     stored = session.stored();
-    parts.metrics().slotLag(lease.slotLagBytes());
+    parts.metrics().slot(lease.watch());
     Duration silenceMax =
         parts
             .config()

@@ -10,6 +10,7 @@ import java.net.UnknownHostException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.stream.Stream;
 
 /** How the relay works. Immutable. */
 public record RelayConfig(
@@ -25,7 +26,8 @@ public record RelayConfig(
     Duration backoffFirst,
     Duration backoffMax,
     Path schemasDir,
-    boolean slotFailover) {
+    boolean slotFailover,
+    FramingConfig framing) {
 
   private static final String IDENTIFIER = "[a-z_][a-z0-9_]{0,62}";
 
@@ -87,14 +89,6 @@ public record RelayConfig(
           100,
           600_000,
           "longest wait between two starts after failures");
-  public static final Setting<String> FRAMING =
-      new Setting<>(
-          "PAYRELAY_RELAY_FRAMING",
-          "single-object",
-          "single-object",
-          "how Avro bytes are framed in records",
-          RelayConfig::checkFraming,
-          false);
   public static final Setting<Path> SCHEMAS_DIR =
       Setting.path(
           "PAYRELAY_SCHEMAS_DIR",
@@ -109,21 +103,23 @@ public record RelayConfig(
 
   /** All of them. */
   public static final List<Setting<?>> SETTINGS =
-      List.of(
-          SLOT_NAME,
-          PUBLICATION_NAME,
-          INSTANCE_NAME,
-          LEASE,
-          LEASE_RENEW,
-          POLL_INTERVAL,
-          BATCH_SIZE_MAX,
-          HEARTBEAT_INTERVAL,
-          TRANSACTION_TIMEOUT,
-          BACKOFF_FIRST,
-          BACKOFF_MAX,
-          FRAMING,
-          SCHEMAS_DIR,
-          SLOT_FAILOVER);
+      Stream.<Setting<?>>concat(
+              Stream.of(
+                  SLOT_NAME,
+                  PUBLICATION_NAME,
+                  INSTANCE_NAME,
+                  LEASE,
+                  LEASE_RENEW,
+                  POLL_INTERVAL,
+                  BATCH_SIZE_MAX,
+                  HEARTBEAT_INTERVAL,
+                  TRANSACTION_TIMEOUT,
+                  BACKOFF_FIRST,
+                  BACKOFF_MAX,
+                  SCHEMAS_DIR,
+                   SLOT_FAILOVER),
+              FramingConfig.SETTINGS.stream())
+          .toList();
 
   /** Refuses values that do not go together. */
   public RelayConfig {
@@ -157,7 +153,8 @@ public record RelayConfig(
         settings.read(BACKOFF_FIRST),
         settings.read(BACKOFF_MAX),
         settings.read(SCHEMAS_DIR),
-        settings.read(SLOT_FAILOVER));
+        settings.read(SLOT_FAILOVER),
+        FramingConfig.from(settings));
   }
 
   /**
@@ -192,13 +189,6 @@ public record RelayConfig(
   private static String checkIdentifier(String text) {
     if (!text.matches(IDENTIFIER)) {
       throw new IllegalArgumentException("not an identifier");
-    }
-    return text;
-  }
-
-  private static String checkFraming(String text) {
-    if (!text.equals("single-object")) {
-      throw new IllegalArgumentException("not a known framing");
     }
     return text;
   }

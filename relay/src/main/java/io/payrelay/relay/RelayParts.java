@@ -12,6 +12,7 @@ record RelayParts(
     DatabaseConfig database,
     KafkaConfig kafka,
     EventCatalogue catalogue,
+    Framing framing,
     RelayMetrics metrics,
     RelayFaults faults,
     InstantSource clock,

@@ -6,7 +6,6 @@ import io.debezium.engine.RecordChangeEvent;
 import io.debezium.engine.format.ChangeEventFormat;
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.PayrelayException;
-import io.payrelay.schemas.EventCodec;
 import io.payrelay.schemas.Topic;
 import java.io.IOException;
 import java.sql.Connection;
@@ -172,9 +171,9 @@ final class RelaySession implements AutoCloseable {
               admin,
               Topics.all(parts.catalogue(), config.slotName()).stream().map(Topic::name).toList());
     }
+    // Before the fencing: a registry that does not answer must not throw out who works.
     RecordFactory factory =
-        new RecordFactory(
-            new EventCodec(parts.catalogue()), recordBytesMax, parts.refusedEventIds());
+        new RecordFactory(parts.framing().codec(), recordBytesMax, parts.refusedEventIds());
     parts.faults().reached(RelayFaults.Point.BEFORE_FENCING);
     KafkaProducer<byte[], byte[]> made =
         RelayProducer.make(parts.kafka(), config, factory.largestRecordBytes());

@@ -157,21 +157,28 @@ final class SlotLease implements AutoCloseable {
         Category.RETRIABLE, "The former walsender of slot " + slotName + " does not end");
   }
 
-  /** WAL that the slot keeps back, in bytes; negative where the slot is not there. */
-  long slotLagBytes() {
+  /** How far the slot is behind, and how much room it has. */
+  SlotWatch watch() {
     try (PreparedStatement statement =
         connection.prepareStatement(
             """
-            SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)::bigint
-            FROM pg_replication_slots WHERE slot_name = ?
+            SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)::float8,
+              safe_wal_size::float8
+            FROM pg_replication_slots WHERE slot_name = ? AND NOT pg_is_in_recovery()
             """)) {
       statement.setString(1, slotName);
       try (ResultSet rows = statement.executeQuery()) {
-        return rows.next() ? rows.getLong(1) : -1;
+        return rows.next()
+            ? new SlotWatch(orNaN(rows, rows.getDouble(1)), orNaN(rows, rows.getDouble(2)))
+            : SlotWatch.UNKNOWN;
       }
     } catch (SQLException e) {
       throw failed("read the slot's lag", e);
     }
+  }
+
+  private static double orNaN(ResultSet rows, double justRead) throws SQLException {
+    return rows.wasNull() ? Double.NaN : justRead;
   }
 
   @Override

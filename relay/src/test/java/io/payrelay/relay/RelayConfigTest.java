@@ -32,11 +32,14 @@ class RelayConfigTest {
                 read(
                     Map.of(
                         "PAYRELAY_RELAY_SLOT_NAME", "Slot-1",
-                        "PAYRELAY_RELAY_FRAMING", "confluent",
+                        "PAYRELAY_RELAY_FRAMING", "protobuf",
+                        "PAYRELAY_SCHEMA_REGISTRY_URL", "http://me:secret@registry",
                         "PAYRELAY_RELAY_LEASE_MS", "1")))
         .isInstanceOf(PayrelayException.class)
         .hasMessageContaining("PAYRELAY_RELAY_SLOT_NAME")
         .hasMessageContaining("PAYRELAY_RELAY_FRAMING")
+        .hasMessageContaining("PAYRELAY_SCHEMA_REGISTRY_URL")
+        .hasMessageNotContaining("secret")
         .hasMessageContaining("PAYRELAY_RELAY_LEASE_MS");
     assertThatThrownBy(() -> read(Map.of("PAYRELAY_RELAY_LEASE_RENEW_MS", "2000")))
         .hasMessageContaining("more than half")
@@ -46,6 +49,8 @@ class RelayConfigTest {
         .hasMessageContaining("PAYRELAY_RELAY_BACKOFF_MAX_MS");
     assertThatThrownBy(() -> read(Map.of("PAYRELAY_RELAY_SLOT_FAILOVER", "perhaps")))
         .hasMessageContaining("PAYRELAY_RELAY_SLOT_FAILOVER");
+    assertThatThrownBy(() -> read(Map.of("PAYRELAY_RELAY_FRAMING", "confluent")))
+        .hasMessageContaining("needs PAYRELAY_SCHEMA_REGISTRY_URL");
     assertThatThrownBy(() -> read(Map.of("PAYRELAY_SCHEMAS_DIR", "/does/not/exist")).catalogue())
         .hasMessageContaining("PAYRELAY_SCHEMAS_DIR");
   }

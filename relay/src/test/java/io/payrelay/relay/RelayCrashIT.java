@@ -26,7 +26,7 @@ class RelayCrashIT {
         await()
             .atMost(LIMIT)
             .pollInterval(Duration.ofMillis(5))
-            .until(() -> fixture.meters.get("payrelay.relay.rows").counter().count() >= published);
+            .until(() -> fixture.rowsRelayed() >= published);
         fixture.execute("SELECT pg_terminate_backend(" + fixture.slotPid() + ")");
       }
 

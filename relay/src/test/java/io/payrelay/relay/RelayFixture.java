@@ -3,6 +3,7 @@ package io.payrelay.relay;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.payrelay.localstack.TestDatabase;
 import io.payrelay.localstack.TestInfra;
@@ -117,9 +118,14 @@ final class RelayFixture implements AutoCloseable {
             Clock.systemUTC(),
             new Random(7),
             faults);
-    relays.add(relay);
+    adopt(relay);
     relay.start();
     return relay;
+  }
+
+  /** Closes it with the fixture, before its slot is dropped. */
+  void adopt(Relay relay) {
+    relays.add(relay);
   }
 
   Relay startActive() {
@@ -130,6 +136,11 @@ final class RelayFixture implements AutoCloseable {
 
   static void awaitState(Relay relay, RelayState state) {
     await().atMost(Duration.ofSeconds(30)).until(() -> relay.state() == state);
+  }
+
+  /** Rows that the meters of this fixture's relays have counted, of all types. */
+  double rowsRelayed() {
+    return meters.get("payrelay.relay.rows").counters().stream().mapToDouble(Counter::count).sum();
   }
 
   OutboxOracle oracle() {

@@ -75,7 +75,7 @@ class RelayOutageIT {
     await()
         .atMost(LIMIT)
         .pollInterval(Duration.ofMillis(5))
-        .until(() -> fixture.meters.get("payrelay.relay.rows").counter().count() >= 20_000);
+        .until(() -> fixture.rowsRelayed() >= 20_000);
     postgres.kill();
     postgres.start();
     fixture.insertCommitted(20, 3);

@@ -31,8 +31,7 @@ class RelayStreamIT {
 
       assertThat(verdict.rows()).isGreaterThan(200);
       assertThat(verdict.clean()).as("%s", verdict).isTrue();
-      assertThat(fixture.meters.get("payrelay.relay.rows").counter().count())
-          .isEqualTo((double) verdict.rows());
+      assertThat(fixture.rowsRelayed()).isEqualTo((double) verdict.rows());
     }
   }
 

@@ -9,6 +9,8 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
+import java.util.List;
+import java.util.Map;
 import org.apache.avro.generic.GenericData;
 import org.apache.avro.generic.GenericRecord;
 import org.apache.avro.io.BinaryEncoder;
@@ -141,13 +143,39 @@ class EventCodecTest {
   }
 
   @Test
+  void framesAsConfluentDoesAndReadsItWithoutARegistry() throws Exception {
+    EventCatalogue catalogue = EventCatalogue.builtIn();
+    EventCodec confluent =
+        EventCodec.confluent(
+            catalogue, Map.of("ChargeRequested", 0x01020304, "PaymentStatusChanged", 2));
+    byte[] plain = codec.encode("ChargeRequested", CHARGE.formatted(""));
+
+    byte[] bytes = confluent.encode("ChargeRequested", CHARGE.formatted(""));
+
+    assertThat(bytes).startsWith(0, 1, 2, 3, 4).hasSize(plain.length - 5);
+    String dataSchema = confluent.dataSchema("ChargeRequested").orElseThrow();
+    assertThat(dataSchema).matches("urn:avro:crc-64-avro:[0-9a-f]{16}");
+    assertThat(codec.decode(bytes, dataSchema.getBytes(UTF_8))).isEqualTo(codec.decode(plain));
+    assertThat(codec.dataSchema("ChargeRequested")).isEmpty();
+    assertThatThrownBy(() -> codec.decode(bytes))
+        .isInstanceOf(EncodingException.class)
+        .hasMessageContaining("without a fingerprint in header ce_dataschema");
+    for (String wrong : List.of("urn:avro:crc-64-avro:", "urn:avro:crc-64-avro:xyz", "x")) {
+      assertThatThrownBy(() -> codec.decode(bytes, wrong.getBytes(UTF_8)))
+          .isInstanceOf(EncodingException.class);
+    }
+    assertThatThrownBy(() -> EventCodec.confluent(catalogue, Map.of()))
+        .hasMessageContaining("no schema id");
+  }
+
+  @Test
   void refusesForeignAndDamagedBytes() throws Exception {
     byte[] bytes = codec.encode("ChargeRequested", CHARGE.formatted(""));
     byte[] foreign = bytes.clone();
     foreign[4] ^= 1;
 
     assertThatThrownBy(() -> codec.decode(new byte[3]))
-        .hasMessageContaining("single-object framing");
+        .hasMessageContaining("single-object or Confluent's framing");
     assertThatThrownBy(() -> codec.decode(foreign)).hasMessageContaining("is not known");
     assertThatThrownBy(() -> codec.decode(java.util.Arrays.copyOf(bytes, bytes.length - 3)))
         .hasMessageContaining("is damaged");

@@ -7,15 +7,20 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.dataformat.yaml.YAMLMapper;
 import io.payrelay.app.AppSettings;
 import io.payrelay.platform.config.Setting;
+import io.payrelay.platform.telemetry.Telemetry;
+import io.payrelay.platform.telemetry.TelemetryConfig;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /**
  * No Docker engine runs in CI: this keeps docker-compose.yml and Dockerfile honest all the same.
@@ -66,6 +71,37 @@ final class ComposeFileTest {
         }
       }
     }
+  }
+
+  @Test
+  @Timeout(60)
+  void theProbeOfEachPartTellsReadyFromNotReady() throws Exception {
+    AtomicReference<String> said = new AtomicReference<>("ok");
+    try (Telemetry telemetry = Telemetry.start(new TelemetryConfig("127.0.0.1", 0))) {
+      telemetry.ready("database", said::get);
+      for (String part : List.of("relay", "charge-worker", "webhook-ingest")) {
+        JsonNode service = services().get(part);
+        List<String> probe = new ArrayList<>();
+        service.path("healthcheck").path("test").forEach(word -> probe.add(word.textValue()));
+        String metricsPort = environment(service).get("PAYRELAY_METRICS_PORT");
+        assertThat(probe.remove(0)).isEqualTo("CMD");
+        assertThat(probe.get(2)).contains("/dev/tcp/127.0.0.1/" + metricsPort + " ");
+        probe.set(2, probe.get(2).replace("/" + metricsPort, "/" + telemetry.port()));
+
+        said.set("ok");
+        assertThat(exitCode(probe)).isZero();
+        said.set("away");
+        assertThat(exitCode(probe)).isNotZero();
+      }
+    }
+  }
+
+  private static int exitCode(List<String> command) throws IOException, InterruptedException {
+    return new ProcessBuilder(command)
+        .redirectErrorStream(true)
+        .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+        .start()
+        .waitFor();
   }
 
   @Test

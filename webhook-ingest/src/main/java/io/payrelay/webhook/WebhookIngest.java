@@ -94,8 +94,8 @@ public final class WebhookIngest implements AutoCloseable {
               new Backoff(BACKOFF_FIRST, BACKOFF_MAX, random),
               config.stopTimeout());
       WebhookIngest ingestApp = new WebhookIngest(database, server, loop, matcher);
-      telemetry.check("webhook_database", ingestApp::databaseHealth);
-      telemetry.check("webhook_matcher", ingestApp::matcherHealth);
+      telemetry.ready("database", ingestApp::databaseHealth);
+      telemetry.live("process", ingestApp::liveness);
       log.info("webhook_ingest_started port={} providers={}", server.port(), byName.keySet());
       started = true;
       return ingestApp;
@@ -247,7 +247,7 @@ public final class WebhookIngest implements AutoCloseable {
     }
   }
 
-  private String matcherHealth() {
-    return loop.ended().isDone() ? "stopped" : "ok";
+  private String liveness() {
+    return loop.ended().isDone() ? "the matcher has ended" : "ok";
   }
 }

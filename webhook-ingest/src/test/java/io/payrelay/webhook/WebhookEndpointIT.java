@@ -204,7 +204,7 @@ class WebhookEndpointIT {
     assertThat(metrics)
         .contains("payrelay_webhook_events_total{disposition=\"APPLIED\",provider=\"simulator\"}")
         .contains("payrelay_webhook_parked");
-    assertThat(telemetry("/health")).contains("webhook_database: ok", "webhook_matcher: ok");
+    assertThat(telemetry("/health")).contains("database: ok", "process: ok");
   }
 
   private static String telemetry(String path) {

@@ -1,6 +1,7 @@
 package io.payrelay.workbench;
 
 import io.payrelay.app.Part;
+import io.payrelay.app.PartRunner;
 import io.payrelay.app.Parts;
 import io.payrelay.localstack.LocalStack;
 import io.payrelay.simulator.FaultProfile;
@@ -79,6 +80,7 @@ final class Stack implements AutoCloseable {
       parts.add(Parts.chargeWorker(worker));
       progress.accept("relay");
       parts.add(Parts.relay(environment(infra, DatabaseUsers.RELAY)));
+      parts.forEach(part -> PartRunner.awaitReady(part, reason -> {}));
       return new Stack(infra, simulator, parts, port);
     } catch (RuntimeException e) {
       closeAll(parts, simulator);

@@ -1,5 +1,6 @@
 package io.payrelay.workbench;
 
+import io.payrelay.platform.kafka.HeaderValues;
 import io.payrelay.platform.kafka.KafkaConfig;
 import io.payrelay.schemas.EncodingException;
 import io.payrelay.schemas.EventCatalogue;
@@ -79,7 +80,8 @@ public final class StatusTopic implements AutoCloseable {
   private void add(ConsumerRecord<byte[], byte[]> record) {
     GenericRecord event;
     try {
-      event = codec.decode(record.value());
+      event =
+          codec.decode(record.value(), HeaderValues.last(record.headers(), EventCodec.DATA_SCHEMA));
     } catch (EncodingException e) {
       throw new IllegalStateException("a status event cannot be read", e);
     }

@@ -5,6 +5,8 @@ import com.zaxxer.hikari.HikariDataSource;
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.Failures;
 import io.payrelay.platform.errors.PayrelayException;
+import java.sql.SQLException;
+import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.Jdbi;
 import org.jdbi.v3.core.statement.StatementExceptions;
 import org.jdbi.v3.postgres.PostgresPlugin;
@@ -12,6 +14,8 @@ import org.postgresql.util.PSQLException;
 
 /** A bounded connection pool with JDBI on top. Safe for any thread; close it last. */
 public final class Database implements AutoCloseable {
+
+  private static final int VALID_LIMIT_S = 5;
 
   private final HikariDataSource pool;
   private final Jdbi jdbi;
@@ -78,6 +82,15 @@ public final class Database implements AutoCloseable {
   /** JDBI over the pool. */
   public Jdbi jdbi() {
     return jdbi;
+  }
+
+  /** {@code ok}, or that the database does not answer; waits for a connection at most. */
+  public String reach() {
+    try (Handle handle = jdbi.open()) {
+      return handle.getConnection().isValid(VALID_LIMIT_S) ? "ok" : "does not answer";
+    } catch (RuntimeException | SQLException e) {
+      return "does not answer (SQLSTATE " + Failures.sqlState(e) + ")";
+    }
   }
 
   /** Closes every connection. */
