@@ -124,7 +124,7 @@ final class EventIds {
 
     private static int find(long[] places, long high, long low, long hash) {
       int slots = places.length / 2;
-      int slot = (int) Math.floorMod(hash & 0x00FF_FFFF_FFFF_FFFFL, slots);
+      int slot = Math.floorMod(hash & 0x00FF_FFFF_FFFF_FFFFL, slots);
       while (true) {
         int at = 2 * slot;
         boolean empty = places[at] == 0 && places[at + 1] == 0;

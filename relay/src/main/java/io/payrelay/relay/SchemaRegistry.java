@@ -118,7 +118,9 @@ final class SchemaRegistry {
               .formatted(config.registryUrl()),
           e);
     } catch (RestClientException e) {
-      int status = e.getError() == null ? SERVER_ERROR : e.getError().getErrorCode();
+      // Without a code nobody has answered: the client wraps failed connections in the same class.
+      Integer code = e.getError() == null ? null : e.getError().getErrorCode();
+      int status = code == null ? SERVER_ERROR : code;
       if (status >= SERVER_ERROR || status == TOO_MANY_REQUESTS) {
         throw silent(config, e);
       }
