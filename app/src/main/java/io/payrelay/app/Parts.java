@@ -21,6 +21,7 @@ import io.payrelay.providers.generic.GenericWebhooks;
 import io.payrelay.relay.Relay;
 import io.payrelay.relay.RelayBootstrap;
 import io.payrelay.relay.RelayConfig;
+import io.payrelay.relay.RelayFaults;
 import io.payrelay.schemas.EventCatalogue;
 import io.payrelay.schemas.Migrations;
 import io.payrelay.webhook.IngestConfig;
@@ -65,6 +66,11 @@ public final class Parts {
 
   /** Starts a relay. */
   public static Part relay(Map<String, String> environment) {
+    return relay(environment, RelayFaults.NONE);
+  }
+
+  /** The same, with faults: for the chaos run. */
+  public static Part relay(Map<String, String> environment, RelayFaults faults) {
     Settings settings = check("relay", environment, AppSettings.RELAY);
     RelayConfig config = RelayConfig.from(settings);
     Telemetry telemetry = Telemetry.start(TelemetryConfig.from(settings));
@@ -79,7 +85,8 @@ public final class Parts {
                   catalogue(config),
                   telemetry.registry(),
                   Clock.systemUTC(),
-                  new SecureRandom());
+                  new SecureRandom(),
+                  faults);
           telemetry.check("relay", relay::health);
           relay.start();
           return new Running(

@@ -3,6 +3,7 @@ package io.payrelay.workbench;
 import io.payrelay.app.CommandLines;
 import io.payrelay.app.PayrelayCommand;
 import java.util.Map;
+import java.util.Set;
 import picocli.CommandLine;
 
 /**
@@ -10,12 +11,14 @@ import picocli.CommandLine;
  */
 public final class WorkbenchMain {
 
+  private static final Set<String> QUIET = Set.of("demo", "up", "chaos");
+
   private WorkbenchMain() {}
 
   /** Runs one command and ends the process with its exit code. */
   public static void main(String[] args) {
     Map<String, String> environment = System.getenv();
-    if (args.length > 0 && (args[0].equals("demo") || args[0].equals("up"))) {
+    if (args.length > 0 && QUIET.contains(args[0])) {
       // The storm is meant to fail: what heals by itself would bury the progress.
       quiet(environment, "PAYRELAY_LOG_LEVEL", "ERROR");
       quiet(environment, "PAYRELAY_LIBRARY_LOG_LEVEL", "OFF");
@@ -37,6 +40,8 @@ public final class WorkbenchMain {
         new DemoCommand(),
         new UpCommand(),
         new InfraCommand(),
-        new SimulatorCommand());
+        new SimulatorCommand(),
+        new ChaosCommand(),
+        new ChaosRelayChild());
   }
 }
