@@ -202,8 +202,7 @@ public final class OutboxAudit implements AutoCloseable {
       }
     }
     late.forEach(text -> offend(offenders, text));
-    return new Verdict(
-        rows.size(), lost, duplicated, invented, outOfOrder, List.copyOf(offenders));
+    return new Verdict(rows.size(), lost, duplicated, invented, outOfOrder, List.copyOf(offenders));
   }
 
   @Override

@@ -19,10 +19,12 @@ import java.sql.Statement;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.postgresql.ds.PGSimpleDataSource;
@@ -121,6 +123,11 @@ final class RelayFixture implements AutoCloseable {
 
   static void awaitState(Relay relay, RelayState state) {
     await().atMost(Duration.ofSeconds(30)).until(() -> relay.state() == state);
+  }
+
+  static boolean oneIsActiveAndOneStandsBy(Relay one, Relay other) {
+    return EnumSet.of(one.state(), other.state())
+        .equals(Set.of(RelayState.ACTIVE, RelayState.STANDBY));
   }
 
   OutboxOracle oracle() {

@@ -5,8 +5,6 @@ import static org.awaitility.Awaitility.await;
 
 import java.sql.SQLException;
 import java.time.Duration;
-import java.util.EnumSet;
-import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -50,14 +48,14 @@ class RelayTakeoverIT {
         OutboxOracle oracle = fixture.oracle()) {
       Relay one = fixture.start();
       Relay other = fixture.start();
-      await().atMost(LIMIT).until(() -> oneIsActiveAndOneStandsBy(one, other));
+      await().atMost(LIMIT).until(() -> RelayFixture.oneIsActiveAndOneStandsBy(one, other));
 
       // Three times the lease. On a machine that stands still longer than a lease the owner may
       // change once; what must not be is that they change for ever.
       await()
           .during(fixture.config.lease().multipliedBy(3))
           .atMost(LIMIT)
-          .until(() -> oneIsActiveAndOneStandsBy(one, other));
+          .until(() -> RelayFixture.oneIsActiveAndOneStandsBy(one, other));
 
       assertThat(fixture.meters.get("payrelay.relay.recoveries").counter().count())
           .isLessThanOrEqualTo(2);
@@ -66,11 +64,6 @@ class RelayTakeoverIT {
       assertThat(verdict.rows()).isEqualTo(40);
       assertThat(verdict.clean()).as("%s", verdict).isTrue();
     }
-  }
-
-  private static boolean oneIsActiveAndOneStandsBy(Relay one, Relay other) {
-    return EnumSet.of(one.state(), other.state())
-        .equals(Set.of(RelayState.ACTIVE, RelayState.STANDBY));
   }
 
   private static long producers(RelayFixture fixture) {

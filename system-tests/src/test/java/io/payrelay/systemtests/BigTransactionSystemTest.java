@@ -33,16 +33,14 @@ final class BigTransactionSystemTest {
       throws Exception {
     try (LocalStack infra = LocalStack.builder().start();
         OutboxStream outbox = OutboxStream.prepare(infra);
-        Child relay =
-            Child.startWithHeap(HEAP_MB, folder, outbox.relay("big"), "relay")) {
+        Child relay = Child.startWithHeap(HEAP_MB, folder, outbox.relay("big"), "relay")) {
       relay.awaitReady();
       outbox.trickleUntil(LIMIT, () -> outbox.events() > 0);
 
       long rowsNs = passThrough(outbox, relay, ROWS, "o");
       long largeNs = passThrough(outbox, relay, LARGE_ROWS, filler());
 
-      assertThat(outbox.assertEachRowCameOnceInOrder(LIMIT))
-          .isGreaterThan(ROWS + LARGE_ROWS);
+      assertThat(outbox.assertEachRowCameOnceInOrder(LIMIT)).isGreaterThan(ROWS + LARGE_ROWS);
       assertThat(relay.errors()).doesNotContain("OutOfMemoryError", "relay stops");
       System.out.printf(
           "one transaction of %d rows: %d ms; %d rows of 900 kB: %d ms; peak resident %s%n",

@@ -53,8 +53,7 @@ final class OutboxStream implements AutoCloseable {
 
   /** What a relay process needs; its name shows in the lease. */
   Map<String, String> relay(String name) {
-    return environment(
-        infra, DatabaseUsers.RELAY, Map.of("PAYRELAY_RELAY_INSTANCE_NAME", name));
+    return environment(infra, DatabaseUsers.RELAY, Map.of("PAYRELAY_RELAY_INSTANCE_NAME", name));
   }
 
   /** The name of the relay that holds the lease; empty: none. */
@@ -139,7 +138,8 @@ final class OutboxStream implements AutoCloseable {
     newestMs = Math.max(newestMs, read.timestamp());
   }
 
-  private static Map<String, String> environment(
+  /** What a process of that user needs, beside its own settings. */
+  static Map<String, String> environment(
       LocalStack infra, String user, Map<String, String> settings) {
     Map<String, String> environment = new HashMap<>(settings);
     environment.put("PAYRELAY_DATABASE_URL", infra.postgres().jdbcUrl());

@@ -33,6 +33,9 @@ final class ChaosRelayChild implements Callable<Integer> {
 
   static final String NAME = "chaos-relay-child";
 
+  /** The order to end as on SIGTERM. */
+  static final String STOP = "STOP";
+
   /** As kill -9 leaves it. */
   static final int EXIT_KILLED = 137;
 
@@ -43,7 +46,7 @@ final class ChaosRelayChild implements Callable<Integer> {
   public Integer call() {
     DeathOrder order = new DeathOrder(() -> Runtime.getRuntime().halt(EXIT_KILLED));
     Part part = Parts.relay(parent.environment(), order);
-    Thread orders = new Thread(() -> obey(order), "chaos-orders");
+    Thread orders = new Thread(() -> obey(order, part), "chaos-orders");
     orders.setDaemon(true);
     orders.start();
     PrintWriter out = spec.commandLine().getOut();
@@ -59,17 +62,21 @@ final class ChaosRelayChild implements Callable<Integer> {
     }
   }
 
-  /** One line is one order: the point's name and how often it is passed before. */
-  private static void obey(DeathOrder order) {
+  /** One line is one order: to stop, or the point's name and the pass to die at. */
+  private static void obey(DeathOrder order, Part part) {
     try (BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, UTF_8))) {
       for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+        if (line.equals(STOP)) {
+          part.close();
+          return;
+        }
         String[] words = line.split(" ", 2);
         order.dieAt(RelayFaults.Point.valueOf(words[0]), Integer.parseInt(words[1]));
       }
     } catch (IOException e) {
       throw new UncheckedIOException(e);
-    } finally {
-      Runtime.getRuntime().halt(1);
     }
+    // The parent has gone: nobody may be left behind.
+    Runtime.getRuntime().halt(1);
   }
 }

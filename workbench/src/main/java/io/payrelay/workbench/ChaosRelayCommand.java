@@ -46,8 +46,8 @@ final class ChaosRelayCommand implements Callable<Integer> {
       names = "--seconds",
       paramLabel = "T",
       defaultValue = "60",
-      description = "the kills are spread over that time, and take longer if need be"
-              + " (${DEFAULT-VALUE})")
+      description =
+          "the kills are spread over that time, and take longer if need be" + " (${DEFAULT-VALUE})")
   private int seconds;
 
   @Option(names = "--report", paramLabel = "FILE", description = "writes the counts as JSON")

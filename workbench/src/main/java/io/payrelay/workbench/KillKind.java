@@ -10,7 +10,9 @@ import org.jspecify.annotations.Nullable;
 enum KillKind {
   /** The active one, whatever it is doing. */
   AT_RANDOM_INSTANT(2, null),
-  /** Whoever owns the slot soon after another kill: in the middle of its takeover, if it is late. */
+  /**
+   * Whoever owns the slot soon after another kill: in the middle of its takeover, if it is late.
+   */
   DURING_TAKEOVER(2, null),
   /** One that waits. */
   STANDBY(1, null),

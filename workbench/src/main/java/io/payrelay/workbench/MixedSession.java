@@ -107,8 +107,7 @@ final class MixedSession {
 
   private void poison(Connection connection) throws SQLException {
     insert(connection, 2);
-    writer.insert(
-        connection, List.of(writer.poison(random.nextInt(OutboxWriter.AGGREGATES))), 0);
+    writer.insert(connection, List.of(writer.poison(random.nextInt(OutboxWriter.AGGREGATES))), 0);
     insert(connection, 2);
     load.commit(connection);
   }

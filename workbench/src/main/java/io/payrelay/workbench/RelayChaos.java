@@ -72,8 +72,7 @@ final class RelayChaos implements AutoCloseable {
     this.seed = seed;
     this.spread = spread;
     this.random = new SplittableRandom(seed);
-    this.database =
-        new RelayQuestions(infra.postgres().jdbcUrl(), infra.postgres().user(), SLOT);
+    this.database = new RelayQuestions(infra.postgres().jdbcUrl(), infra.postgres().user(), SLOT);
     try {
       this.logs = Files.createTempDirectory("payrelay-chaos-");
     } catch (IOException e) {
@@ -93,10 +92,11 @@ final class RelayChaos implements AutoCloseable {
     DatabaseUsers.create(infra.postgres().jdbcUrl(), user);
     try (OutboxAudit opened = audit()) {
       audit = opened;
+      progress.step("rehearsing");
+      rehearse();
+      Map<String, String> environment = Stack.environment(infra, DatabaseUsers.RELAY);
       for (int i = 1; i <= RELAYS; i++) {
-        relays.add(
-            new RelayProcess(
-                "relay-" + i, Stack.environment(infra, DatabaseUsers.RELAY), logs));
+        relays.add(RelayProcess.start("relay-" + i, environment, logs));
       }
       try (OutboxLoad load = OutboxLoad.start(infra.postgres().jdbcUrl(), user, seed)) {
         progress.step("starting relays");
@@ -132,6 +132,17 @@ final class RelayChaos implements AutoCloseable {
     }
   }
 
+  /** One relay becomes active and ends in order; it is none of those that are killed. */
+  private void rehearse() {
+    try (RelayProcess relay =
+        RelayProcess.startRehearsal(Stack.environment(infra, DatabaseUsers.RELAY), logs)) {
+      readUntil(() -> database.owner().startsWith(relay.lifeName()) && relay.ready(), RELAY_LIMIT);
+      readUntil(database::hasWalsender, RELAY_LIMIT);
+      relay.stop();
+      readUntil(() -> relay.death().isDone(), RELAY_LIMIT);
+    }
+  }
+
   private void storm(OutboxLoad load, Progress progress) {
     long startNs = System.nanoTime();
     long slotNs = Math.max(1, spread.toNanos() / kills);
@@ -139,7 +150,8 @@ final class RelayChaos implements AutoCloseable {
     for (int i = 0; i < kills; i++) {
       KillKind kind = plan.get(i);
       long dueNs = startNs + slotNs * i + random.nextLong(slotNs);
-      awaitInstant(kind, dueNs, Duration.ofNanos(random.nextLong(Math.min(slotNs, AFTER_TAKEOVER_NS))));
+      awaitInstant(
+          kind, dueNs, Duration.ofNanos(random.nextLong(Math.min(slotNs, AFTER_TAKEOVER_NS))));
       kill(kind);
       progress.now(
           "%4d s  killed %d of %d  walsenders %d  transactions %d  events %d  longest takeover %d ms"
@@ -194,8 +206,7 @@ final class RelayChaos implements AutoCloseable {
       }
       // It has lost the slot before it came to that point.
     }
-    count(
-        point == null ? kind : KillKind.AT_RANDOM_INSTANT, active, active.kill(), true);
+    count(point == null ? kind : KillKind.AT_RANDOM_INSTANT, active, active.kill(), true);
   }
 
   private void count(
@@ -241,7 +252,10 @@ final class RelayChaos implements AutoCloseable {
 
   private RelayProcess awaitStandby() {
     RelayProcess active = awaitActive(true);
-    return relays.stream().filter(relay -> relay != active && relay.ready()).findAny().orElseThrow();
+    return relays.stream()
+        .filter(relay -> relay != active && relay.ready())
+        .findAny()
+        .orElseThrow();
   }
 
   /** Everything is in Kafka, and the slot says so too. */

@@ -63,7 +63,8 @@ record RelayChaosReport(
         seconds);
     killsByKind.forEach(
         (kind, count) ->
-            Summary.row(out, "killed " + kind.name().toLowerCase(Locale.ROOT).replace('_', ' '), count));
+            Summary.row(
+                out, "killed " + kind.name().toLowerCase(Locale.ROOT).replace('_', ' '), count));
     Summary.row(out, "rows", rows);
     Summary.row(out, "transactions committed", transactions);
     Summary.row(out, "transactions rolled back", transactionsRolledBack);

@@ -20,10 +20,10 @@ import java.util.concurrent.CompletableFuture;
  */
 final class RelayProcess implements AutoCloseable {
 
-
   private final String name;
   private final Map<String, String> environment;
   private final Path log;
+  private final String archiveOption;
   private int lives;
   private volatile Process process;
   private CompletableFuture<Death> death;
@@ -38,13 +38,27 @@ final class RelayProcess implements AutoCloseable {
     }
   }
 
-  /** Starts the first life. */
   @SuppressWarnings("NullAway.Init") // launch() sets them.
-  RelayProcess(String name, Map<String, String> environment, Path folder) {
+  private RelayProcess(
+      String name, Map<String, String> environment, Path folder, String archiveOption) {
     this.name = name;
     this.environment = environment;
     this.log = folder.resolve(name + ".log");
+    this.archiveOption = archiveOption + folder.resolve("relay.jsa");
     launch();
+  }
+
+  /** Starts the first life; each life takes its classes from what a rehearsal left behind. */
+  static RelayProcess start(String name, Map<String, String> environment, Path folder) {
+    return new RelayProcess(name, environment, folder, "-XX:SharedArchiveFile=");
+  }
+
+  /**
+   * Starts one that leaves its loaded classes in the folder when it is stopped: later ones need
+   * half the processor time to be there again.
+   */
+  static RelayProcess startRehearsal(Map<String, String> environment, Path folder) {
+    return new RelayProcess("rehearsal", environment, folder, "-XX:ArchiveClassesAtExit=");
   }
 
   /** Starts the next life; the one before must have ended. */
@@ -55,11 +69,11 @@ final class RelayProcess implements AutoCloseable {
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     // Quick to start: most of its lives are short.
     command.addAll(List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
+    command.addAll(List.of("-Xlog:disable", archiveOption));
     command.addAll(List.of("-cp", System.getProperty("java.class.path")));
     command.addAll(List.of(WorkbenchMain.class.getName(), ChaosRelayChild.NAME));
     ProcessBuilder builder =
-        new ProcessBuilder(command)
-            .redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()));
+        new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()));
     Map<String, String> variables = new HashMap<>(environment);
     variables.put("PAYRELAY_RELAY_INSTANCE_NAME", lifeName());
     builder.environment().keySet().removeIf(variable -> variable.startsWith("PAYRELAY_"));
@@ -72,8 +86,7 @@ final class RelayProcess implements AutoCloseable {
               .onExit()
               .thenApply(
                   ended ->
-                      new Death(
-                          System.nanoTime(), System.currentTimeMillis(), ended.exitValue()));
+                      new Death(System.nanoTime(), System.currentTimeMillis(), ended.exitValue()));
       Thread reader = new Thread(() -> readLines(started), "chaos-" + lifeName());
       reader.setDaemon(true);
       reader.start();
@@ -99,9 +112,18 @@ final class RelayProcess implements AutoCloseable {
 
   /** Tells it to die at a point; it may end before it reads that. */
   void dieAt(RelayFaults.Point point, int pass) {
+    order(point + " " + pass);
+  }
+
+  /** Tells it to end in order. */
+  void stop() {
+    order(ChaosRelayChild.STOP);
+  }
+
+  private void order(String line) {
     try {
       Writer orders = process.outputWriter(UTF_8);
-      orders.write(point + " " + pass + "\n");
+      orders.write(line + "\n");
       orders.flush();
     } catch (IOException e) {
       // It is dead already: its death says how.

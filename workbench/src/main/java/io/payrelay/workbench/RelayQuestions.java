@@ -25,6 +25,15 @@ final class RelayQuestions implements AutoCloseable {
         .orElse("");
   }
 
+  /** Whether somebody streams from the slot. */
+  boolean hasWalsender() {
+    return handle
+        .createQuery("SELECT active FROM pg_replication_slots WHERE slot_name = :slot")
+        .bind("slot", slotName)
+        .mapTo(Boolean.class)
+        .one();
+  }
+
   /** Terminates the slot's walsender; false where there is none. */
   boolean endWalsender() {
     return handle
