@@ -43,7 +43,7 @@ final class TakeoverSystemTest {
 
         // Now the roles are changed.
         Duration afterFreeze = frozen(outbox, standby);
-        assertThat(afterFreeze).isLessThan(allowed(LEASE.plus(TAKEOVER), slowness));
+        assertThat(afterFreeze).isLessThan(allowed(LEASE.plus(TAKEOVER.multipliedBy(2)), slowness));
         long standingBy = standingBy(standby);
         standby.signal("CONT");
         outbox.trickleUntil(LIMIT, () -> standingBy(standby) > standingBy);
