@@ -28,6 +28,7 @@ final class OutboxLoad implements AutoCloseable {
   private final AtomicReference<@Nullable Exception> failure = new AtomicReference<>();
   private final AtomicLong committed = new AtomicLong();
   private final AtomicLong rolledBack = new AtomicLong();
+  private final AtomicLong published = new AtomicLong();
   private final List<Thread> threads = new ArrayList<>();
   private final String jdbcUrl;
   private final String user;
@@ -64,6 +65,11 @@ final class OutboxLoad implements AutoCloseable {
 
   long rolledBack() {
     return rolledBack.get();
+  }
+
+  /** How many events have come out again: large transactions wait for them. */
+  void published(long events) {
+    published.set(events);
   }
 
   /** One transaction more. */
@@ -156,6 +162,9 @@ final class OutboxLoad implements AutoCloseable {
     private static final long STREAM = 101;
     private static final int ROWS_MIN = 1_000;
     private static final int ROWS_MAX = 10_000;
+    /** More would only make a slow machine's backlog longer. */
+    private static final long AHEAD_ROWS_MAX = 30_000;
+
     private static final long PAUSE_MIN_MS = 5_000;
     private static final long PAUSE_MAX_MS = 15_000;
 
@@ -170,6 +179,9 @@ final class OutboxLoad implements AutoCloseable {
 
     void transaction(Connection connection) throws SQLException, InterruptedException {
       load.pause(random.nextLong(PAUSE_MIN_MS, PAUSE_MAX_MS));
+      if (number - load.published.get() > AHEAD_ROWS_MAX) {
+        return;
+      }
       int rows = random.nextInt(ROWS_MIN, ROWS_MAX);
       try (Statement statement = connection.createStatement()) {
         statement.execute(OutboxWriter.hugeInsert(STREAM, "huge", number, rows));

@@ -153,6 +153,7 @@ final class RelayChaos implements AutoCloseable {
       awaitInstant(
           kind, dueNs, Duration.ofNanos(random.nextLong(Math.min(slotNs, AFTER_TAKEOVER_NS))));
       kill(kind);
+      load.published(Objects.requireNonNull(audit).events());
       progress.now(
           "%4d s  killed %d of %d  walsenders %d  transactions %d  events %d  longest takeover %d ms"
               .formatted(
