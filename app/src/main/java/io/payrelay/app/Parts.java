@@ -24,6 +24,7 @@ import io.payrelay.relay.RecoveryReport;
 import io.payrelay.relay.Relay;
 import io.payrelay.relay.RelayBootstrap;
 import io.payrelay.relay.RelayConfig;
+import io.payrelay.relay.RelayFaults;
 import io.payrelay.relay.RelayRecovery;
 import io.payrelay.relay.RepublishReport;
 import io.payrelay.relay.RepublishSelection;
@@ -119,6 +120,11 @@ public final class Parts {
 
   /** Starts a relay. */
   public static Part relay(Map<String, String> environment) {
+    return relay(environment, RelayFaults.NONE);
+  }
+
+  /** The same, with faults: for the chaos run. */
+  public static Part relay(Map<String, String> environment, RelayFaults faults) {
     Settings settings = check("relay", environment, AppSettings.RELAY);
     RelayConfig config = RelayConfig.from(settings);
     Telemetry telemetry = Telemetry.start(TelemetryConfig.from(settings));
@@ -133,7 +139,8 @@ public final class Parts {
                   catalogue(config),
                   telemetry.registry(),
                   Clock.systemUTC(),
-                  new SecureRandom());
+                  new SecureRandom(),
+                  faults);
           telemetry.live("process", relay::liveness);
           telemetry.ready("relay", relay::readiness);
           relay.start();

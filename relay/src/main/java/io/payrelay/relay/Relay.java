@@ -66,7 +66,8 @@ public final class Relay implements AutoCloseable {
     this(config, database, kafka, catalogue, registry, clock, random, RelayFaults.NONE);
   }
 
-  Relay(
+  /** The same, with faults: for tests and the chaos run. */
+  public Relay(
       RelayConfig config,
       DatabaseConfig database,
       KafkaConfig kafka,

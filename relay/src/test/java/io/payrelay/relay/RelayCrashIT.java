@@ -4,8 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import java.time.Duration;
-import java.util.EnumSet;
-import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -85,7 +83,7 @@ class RelayCrashIT {
       assertThat(verdict.rows()).isEqualTo(5_120);
       assertThat(verdict.clean()).as("%s", verdict).isTrue();
       assertThat(takeover).isLessThan(Duration.ofSeconds(20));
-      await().atMost(LIMIT).until(() -> oneIsActiveAndOneStandsBy(frozen, standby));
+      await().atMost(LIMIT).until(() -> RelayFixture.oneIsActiveAndOneStandsBy(frozen, standby));
     }
   }
 
@@ -153,10 +151,5 @@ class RelayCrashIT {
           .until(() -> relay.state() == RelayState.STANDBY && fixture.slotPid() == null);
       RelayFixture.awaitState(relay, RelayState.ACTIVE);
     }
-  }
-
-  private static boolean oneIsActiveAndOneStandsBy(Relay one, Relay other) {
-    return EnumSet.of(one.state(), other.state())
-        .equals(Set.of(RelayState.ACTIVE, RelayState.STANDBY));
   }
 }

@@ -20,10 +20,12 @@ import java.sql.Statement;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.apache.kafka.clients.admin.Admin;
@@ -141,6 +143,11 @@ final class RelayFixture implements AutoCloseable {
   /** Rows that the meters of this fixture's relays have counted, of all types. */
   double rowsRelayed() {
     return meters.get("payrelay.relay.rows").counters().stream().mapToDouble(Counter::count).sum();
+  }
+
+  static boolean oneIsActiveAndOneStandsBy(Relay one, Relay other) {
+    return EnumSet.of(one.state(), other.state())
+        .equals(Set.of(RelayState.ACTIVE, RelayState.STANDBY));
   }
 
   OutboxOracle oracle() {

@@ -10,6 +10,7 @@ import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchRule;
 import com.tngtech.archunit.library.Architectures;
+import io.payrelay.relay.RelayFaults;
 import java.time.Instant;
 
 /** DESIGN section 3: dependencies go one way, the core is pure, the plumbing stays at the edges. */
@@ -75,6 +76,15 @@ final class ArchitectureTest {
           .dependOnClassesThat()
           .resideInAnyPackage("io.payrelay.payments..", "io.payrelay.providers..")
           .because("it moves events and must not grow business logic");
+
+  @ArchTest
+  static final ArchRule onlyTheWorkbenchMakesTheRelayFail =
+      noClasses()
+          .that()
+          .resideOutsideOfPackages("io.payrelay.workbench..")
+          .should()
+          .implement(RelayFaults.class)
+          .because("no setting of production may reach a fault");
 
   @ArchTest
   static final ArchRule theCoreIsPure =

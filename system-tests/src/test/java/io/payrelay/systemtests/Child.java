@@ -18,6 +18,7 @@ import java.util.concurrent.TimeUnit;
 final class Child implements AutoCloseable {
 
   private static final Duration READY = Duration.ofSeconds(90);
+  private static final int HEAP_MB = 512;
 
   private final List<String> command;
   private final Map<String, String> environment;
@@ -44,9 +45,27 @@ final class Child implements AutoCloseable {
   static Child startOn(
       String javaHome, Path folder, Map<String, String> environment, String... arguments)
       throws IOException {
+    return start(javaHome, HEAP_MB, folder, environment, arguments);
+  }
+
+  /** The same with that much heap. */
+  static Child startWithHeap(
+      int heapMb, Path folder, Map<String, String> environment, String... arguments)
+      throws IOException {
+    return start(System.getProperty("java.home"), heapMb, folder, environment, arguments);
+  }
+
+  private static Child start(
+      String javaHome,
+      int heapMb,
+      Path folder,
+      Map<String, String> environment,
+      String... arguments)
+      throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(javaHome, "bin", "java").toString());
-    command.addAll(List.of("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
+    command.addAll(List.of("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
+    command.add("-Xmx" + heapMb + "m");
     command.addAll(List.of("-cp", System.getProperty("java.class.path")));
     command.add("io.payrelay.workbench.WorkbenchMain");
     command.addAll(List.of(arguments));
@@ -85,7 +104,25 @@ final class Child implements AutoCloseable {
   /** kill -9, and a new process with the same configuration. */
   void killAndRestart() throws IOException, InterruptedException {
     kill();
+    restart();
+  }
+
+  /** A new process with the same configuration; the one before must have ended. */
+  void restart() throws IOException {
     process = launch();
+  }
+
+  /** Sends a signal by its name: STOP freezes the process, CONT wakes it. */
+  void signal(String name) throws IOException, InterruptedException {
+    // The shell's own kill: nothing has to be installed.
+    Process shell = new ProcessBuilder("sh", "-c", "kill -" + name + " " + pid()).start();
+    if (shell.waitFor() != 0) {
+      fail("signal %s cannot be sent to %d", name, pid());
+    }
+  }
+
+  long pid() {
+    return process.pid();
   }
 
   void kill() throws InterruptedException {

@@ -49,7 +49,7 @@ final class KillSystemTest {
         ProviderSimulator simulator =
             ProviderSimulator.start(
                 SimulatorConfig.builder().seed(seed).profile(FaultProfile.STORM).build())) {
-      Parts.migrate(environment(infra, infra.postgres().user(), Map.of()));
+      Parts.migrate(OutboxStream.environment(infra, infra.postgres().user(), Map.of()));
       DatabaseUsers.create(infra.postgres().jdbcUrl(), infra.postgres().user());
       int port = freePort();
       simulator.webhookTarget(URI.create("http://127.0.0.1:" + port + "/webhooks/simulator"));
@@ -112,16 +112,7 @@ final class KillSystemTest {
 
   private Child start(LocalStack infra, String user, Map<String, String> settings, String command)
       throws Exception {
-    return Child.start(folder, environment(infra, user, settings), command);
-  }
-
-  private static Map<String, String> environment(
-      LocalStack infra, String user, Map<String, String> settings) {
-    Map<String, String> environment = new HashMap<>(settings);
-    environment.put("PAYRELAY_DATABASE_URL", infra.postgres().jdbcUrl());
-    environment.put("PAYRELAY_DATABASE_USER", user);
-    environment.put("PAYRELAY_KAFKA_BOOTSTRAP_SERVERS", infra.kafka().bootstrapServers());
-    return environment;
+    return Child.start(folder, OutboxStream.environment(infra, user, settings), command);
   }
 
   private static int freePort() throws Exception {

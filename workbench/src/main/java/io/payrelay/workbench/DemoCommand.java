@@ -1,14 +1,8 @@
 package io.payrelay.workbench;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.SerializationFeature;
 import io.payrelay.localstack.LocalStack;
-import io.payrelay.platform.errors.Category;
-import io.payrelay.platform.errors.PayrelayException;
 import io.payrelay.simulator.FaultProfile;
-import java.io.IOException;
 import java.io.PrintWriter;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -85,7 +79,7 @@ final class DemoCommand implements Callable<Integer> {
       throw new ParameterException(
           spec.commandLine(), "--payments takes 1 to " + PAYMENTS_MAX + ", not " + payments);
     }
-    checkReport();
+    ReportFile.check(spec, report);
     PrintWriter out = spec.commandLine().getOut();
     Progress progress = new Progress(out);
     long startNs = System.nanoTime();
@@ -98,7 +92,7 @@ final class DemoCommand implements Callable<Integer> {
           new DemoRun(stack, payments, seed, Duration.ofSeconds(timeoutS), progress).run();
       progress.end();
       Summary.print(out, result, faults, seed, stack.simulator().stats());
-      write(result);
+      ReportFile.write(report, result);
       List<String> violations = result.violations();
       if (keepRunning) {
         Urls.print(out, stack);
@@ -107,30 +101,6 @@ final class DemoCommand implements Callable<Integer> {
         stack.ended().join();
       }
       return violations.isEmpty() ? 0 : 1;
-    }
-  }
-
-  /** Found out before the work, not after it. */
-  private void checkReport() {
-    if (report != null) {
-      Path folder = report.toAbsolutePath().getParent();
-      if (Files.isDirectory(report) || folder == null || !Files.isWritable(folder)) {
-        throw new ParameterException(
-            spec.commandLine(), "--report names " + report + ", which cannot be written");
-      }
-    }
-  }
-
-  private void write(Report result) {
-    if (report == null) {
-      return;
-    }
-    try {
-      Files.write(
-          report,
-          new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT).writeValueAsBytes(result));
-    } catch (IOException e) {
-      throw new PayrelayException(Category.FATAL, "The report cannot be written to " + report, e);
     }
   }
 }

@@ -36,19 +36,21 @@ final class Progress {
 
   /** Draws the bar and the live counts by status. */
   void counts(long total, Map<String, Long> byStatus) {
-    if (!terminal && System.nanoTime() - lastLineNs < LINE_EVERY_NS) {
-      return;
-    }
-    lastLineNs = System.nanoTime();
     long done = byStatus.getOrDefault("SUCCEEDED", 0L) + byStatus.getOrDefault("FAILED", 0L);
     int filled = (int) (BAR_WIDTH * Math.min(done, total) / Math.max(total, 1));
     StringBuilder text = new StringBuilder("[");
     text.append("#".repeat(filled)).append(".".repeat(BAR_WIDTH - filled)).append("] ");
     text.append(done).append('/').append(total);
     byStatus.forEach((status, count) -> text.append("  ").append(status).append(' ').append(count));
+    now(text.toString());
+  }
+
+  /** How it stands at this moment; where each line stays, only now and then. */
+  void now(String text) {
     if (terminal) {
-      redraw(text.toString());
-    } else {
+      redraw(text);
+    } else if (System.nanoTime() - lastLineNs >= LINE_EVERY_NS) {
+      lastLineNs = System.nanoTime();
       out.println(text);
       out.flush();
     }

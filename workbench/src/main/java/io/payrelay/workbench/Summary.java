@@ -55,11 +55,11 @@ final class Summary {
     out.flush();
   }
 
-  private static void row(PrintWriter out, String name, long value) {
+  static void row(PrintWriter out, String name, long value) {
     out.printf(Locale.ROOT, "  %-38s %8d%n", name, value);
   }
 
-  private static void must(PrintWriter out, String name, long value) {
+  static void must(PrintWriter out, String name, long value) {
     out.printf(Locale.ROOT, "  %-38s %8d  %s%n", name, value, value == 0 ? "ok" : "MUST BE 0");
   }
 }

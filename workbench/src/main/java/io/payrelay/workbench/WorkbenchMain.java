@@ -4,6 +4,7 @@ import io.payrelay.app.CommandLines;
 import io.payrelay.app.PayrelayCommand;
 import io.payrelay.workbench.bench.BenchCommand;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
@@ -13,13 +14,15 @@ import picocli.CommandLine;
  */
 public final class WorkbenchMain {
 
+  private static final Set<String> QUIET = Set.of("demo", "up", "chaos");
+
   private WorkbenchMain() {}
 
   /** Runs one command and ends the process with its exit code. */
   public static void main(String[] args) {
     Map<String, String> environment = System.getenv();
     endWith(System.getProperty("payrelay.endsWith"));
-    if (args.length > 0 && (args[0].equals("demo") || args[0].equals("up"))) {
+    if (args.length > 0 && QUIET.contains(args[0])) {
       // The storm is meant to fail: what heals by itself would bury the progress.
       quiet(environment, "PAYRELAY_LOG_LEVEL", "ERROR");
       quiet(environment, "PAYRELAY_LIBRARY_LOG_LEVEL", "OFF");
@@ -53,6 +56,8 @@ public final class WorkbenchMain {
         new UpCommand(),
         new InfraCommand(),
         new SimulatorCommand(),
-        new BenchCommand());
+        new BenchCommand(),
+        new ChaosCommand(),
+        new ChaosRelayChild());
   }
 }

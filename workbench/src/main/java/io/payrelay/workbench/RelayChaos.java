@@ -1,0 +1,351 @@
+package io.payrelay.workbench;
+
+import io.payrelay.app.Parts;
+import io.payrelay.localstack.LocalStack;
+import io.payrelay.localstack.OutboxAudit;
+import io.payrelay.platform.errors.Category;
+import io.payrelay.platform.errors.PayrelayException;
+import io.payrelay.relay.RelayFaults;
+import io.payrelay.schemas.Topic;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.SplittableRandom;
+import java.util.UUID;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One chaos run against the relay. Everything but the load happens on the thread that runs it:
+ * reading Kafka is the wait between two blows. {@link #close} may come from any thread.
+ */
+final class RelayChaos implements AutoCloseable {
+
+  /** One works, two wait: a second kill during a takeover still finds a standby. */
+  private static final int RELAYS = 3;
+
+  private static final long NS_PER_MS = 1_000_000;
+  private static final Duration POLL = Duration.ofMillis(20);
+  private static final Duration RELAY_LIMIT = Duration.ofSeconds(90);
+  private static final Duration POINT_LIMIT = Duration.ofSeconds(20);
+  private static final Duration DRAIN_LIMIT = Duration.ofMinutes(3);
+  private static final int PASSES_MAX = 12;
+  private static final int TAKEOVER_WINDOW_MS = 1500;
+  private static final long AFTER_TAKEOVER_NS = 1500 * NS_PER_MS;
+  private static final int WALSENDER_ONE_IN = 3;
+  private static final String SLOT = "payrelay";
+
+  private final LocalStack infra;
+  private final int kills;
+  private final long seed;
+  private final Duration spread;
+  private final SplittableRandom random;
+  private final RelayQuestions database;
+  private final Path logs;
+  private final List<RelayProcess> relays = new CopyOnWriteArrayList<>();
+  private final TakeoverClock takeovers = new TakeoverClock();
+  private final Map<KillKind, Integer> killed = new EnumMap<>(KillKind.class);
+  private final Thread exitHook;
+  private @Nullable OutboxAudit audit;
+  private long deadLetters;
+  private long walsenders;
+  private long unexpectedExits;
+  private long lastKillNs = System.nanoTime();
+  private boolean logsKept;
+
+  /** Prepares a run; it starts nothing yet. */
+  RelayChaos(LocalStack infra, int kills, long seed, Duration spread) {
+    this.infra = infra;
+    this.kills = kills;
+    this.seed = seed;
+    this.spread = spread;
+    this.random = new SplittableRandom(seed);
+    this.database = new RelayQuestions(infra.postgres().jdbcUrl(), infra.postgres().user(), SLOT);
+    try {
+      this.logs = Files.createTempDirectory("payrelay-chaos-");
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    // On Ctrl-C: the children also end when their input does, but only after our last words.
+    this.exitHook = new Thread(this::closeRelays, "chaos-exit");
+    Runtime.getRuntime().addShutdownHook(exitHook);
+  }
+
+  /** Starts, kills, drains and compares. */
+  RelayChaosReport run(Progress progress) {
+    progress.step("tables, slot and topics");
+    long startNs = System.nanoTime();
+    String user = infra.postgres().user();
+    Parts.migrate(Stack.environment(infra, user));
+    DatabaseUsers.create(infra.postgres().jdbcUrl(), user);
+    try (OutboxAudit opened = audit()) {
+      audit = opened;
+      progress.step("rehearsing");
+      rehearse();
+      Map<String, String> environment = Stack.environment(infra, DatabaseUsers.RELAY);
+      for (int i = 1; i <= RELAYS; i++) {
+        relays.add(RelayProcess.start("relay-" + i, environment, logs));
+      }
+      try (OutboxLoad load = OutboxLoad.start(infra.postgres().jdbcUrl(), user, seed)) {
+        progress.step("starting relays");
+        awaitActive(true);
+        storm(load, progress);
+        load.stop();
+        progress.step("waiting for the rest");
+        Set<UUID> rows = opened.rows();
+        boolean drained = drain(rows);
+        return report(opened.verdict(rows), load, drained, startNs);
+      }
+    }
+  }
+
+  /** Says where they are, and leaves them there. */
+  Path keepLogs() {
+    logsKept = true;
+    return logs;
+  }
+
+  @Override
+  public void close() {
+    closeRelays();
+    database.close();
+    try {
+      Runtime.getRuntime().removeShutdownHook(exitHook);
+    } catch (IllegalStateException e) {
+      // The hook is what closes us.
+      return;
+    }
+    if (!logsKept) {
+      deleteLogs();
+    }
+  }
+
+  /** One relay becomes active and ends in order; it is none of those that are killed. */
+  private void rehearse() {
+    try (RelayProcess relay =
+        RelayProcess.startRehearsal(Stack.environment(infra, DatabaseUsers.RELAY), logs)) {
+      readUntil(() -> database.owner().startsWith(relay.lifeName()) && relay.ready(), RELAY_LIMIT);
+      readUntil(database::hasWalsender, RELAY_LIMIT);
+      relay.stop();
+      readUntil(() -> relay.death().isDone(), RELAY_LIMIT);
+    }
+  }
+
+  private void storm(OutboxLoad load, Progress progress) {
+    long startNs = System.nanoTime();
+    long slotNs = Math.max(1, spread.toNanos() / kills);
+    List<KillKind> plan = KillKind.plan(kills, random);
+    for (int i = 0; i < kills; i++) {
+      KillKind kind = plan.get(i);
+      long dueNs = startNs + slotNs * i + random.nextLong(slotNs);
+      awaitInstant(
+          kind, dueNs, Duration.ofNanos(random.nextLong(Math.min(slotNs, AFTER_TAKEOVER_NS))));
+      kill(kind);
+      load.published(Objects.requireNonNull(audit).events());
+      progress.now(
+          "%4d s  killed %d of %d  walsenders %d  transactions %d  events %d  longest takeover %d ms"
+              .formatted(
+                  Duration.ofNanos(System.nanoTime() - startNs).toSeconds(),
+                  i + 1,
+                  kills,
+                  walsenders,
+                  load.committed(),
+                  Objects.requireNonNull(audit).events(),
+                  takeovers.longestMs()));
+    }
+    readUntil(() -> false, Duration.ofNanos(startNs + spread.toNanos() - System.nanoTime()));
+    // The last takeover counts too.
+    readUntil(() -> !takeovers.running(), RELAY_LIMIT);
+  }
+
+  /**
+   * Most blows fall on a relay that works; behind schedule, soon after it works again. In between
+   * the walsender is ended, now and then.
+   */
+  private void awaitInstant(KillKind kind, long dueNs, Duration afterTakeover) {
+    if (kind == KillKind.DURING_TAKEOVER) {
+      long soonNs = lastKillNs + random.nextLong(TAKEOVER_WINDOW_MS * NS_PER_MS);
+      readUntil(() -> false, Duration.ofNanos(soonNs - System.nanoTime()));
+      return;
+    }
+    readUntil(() -> !takeovers.running(), RELAY_LIMIT);
+    if (random.nextInt(WALSENDER_ONE_IN) == 0) {
+      readUntil(() -> false, afterTakeover.dividedBy(2));
+      walsenders += readUntil(database::endWalsender, RELAY_LIMIT) ? 1 : 0;
+    }
+    readUntil(() -> false, afterTakeover);
+    readUntil(() -> false, Duration.ofNanos(dueNs - System.nanoTime()));
+  }
+
+  /** Exactly one process dies. */
+  private void kill(KillKind kind) {
+    if (kind == KillKind.STANDBY) {
+      RelayProcess standby = awaitStandby();
+      count(kind, standby, standby.kill(), false);
+      return;
+    }
+    // Who is killed during a takeover may well be the last one: the others are starting.
+    RelayProcess active = awaitActive(kind != KillKind.DURING_TAKEOVER);
+    RelayFaults.Point point = kind.point();
+    if (point != null) {
+      active.dieAt(point, 1 + random.nextInt(PASSES_MAX));
+      if (readUntil(() -> active.death().isDone(), POINT_LIMIT)) {
+        count(kind, active, active.death().join(), true);
+        return;
+      }
+      // It has lost the slot before it came to that point.
+    }
+    count(point == null ? kind : KillKind.AT_RANDOM_INSTANT, active, active.kill(), true);
+  }
+
+  private void count(
+      KillKind kind, RelayProcess victim, RelayProcess.Death death, boolean wasActive) {
+    if (!death.killed()) {
+      // It had ended a moment before by itself: noted there, and another one takes its place.
+      restartEnded();
+      kill(kind);
+      return;
+    }
+    killed.merge(kind, 1, Integer::sum);
+    lastKillNs = death.atNs();
+    if (wasActive) {
+      takeovers.died(death.atNs(), death.wallMs());
+    }
+    victim.launch();
+  }
+
+  private RelayProcess awaitActive(boolean withStandby) {
+    RelayProcess[] found = new RelayProcess[1];
+    boolean any =
+        readUntil(
+            () -> {
+              String owner = database.owner();
+              for (RelayProcess relay : relays) {
+                if (owner.startsWith(relay.lifeName() + "#") && relay.ready()) {
+                  found[0] = relay;
+                  return !withStandby
+                      || relays.stream().anyMatch(other -> other != relay && other.ready());
+                }
+              }
+              return false;
+            },
+            RELAY_LIMIT);
+    if (!any) {
+      throw new PayrelayException(
+          Category.FATAL,
+          "No relay took the slot for %d s; their logs are in %s"
+              .formatted(RELAY_LIMIT.toSeconds(), keepLogs()));
+    }
+    return found[0];
+  }
+
+  private RelayProcess awaitStandby() {
+    RelayProcess active = awaitActive(true);
+    return relays.stream()
+        .filter(relay -> relay != active && relay.ready())
+        .findAny()
+        .orElseThrow();
+  }
+
+  /** Everything is in Kafka, and the slot says so too. */
+  private boolean drain(Set<UUID> rows) {
+    String end = database.walEnd();
+    OutboxAudit reader = Objects.requireNonNull(audit);
+    return readUntil(
+        () ->
+            reader.events() >= rows.size()
+                && database.confirmed(end)
+                && reader.atEnd()
+                && reader.hasAll(rows),
+        DRAIN_LIMIT);
+  }
+
+  /** Reads Kafka until the condition holds; false where the time was over before. */
+  private boolean readUntil(BooleanSupplier condition, Duration limit) {
+    long deadlineNs = System.nanoTime() + limit.toNanos();
+    do {
+      long leftNs = Math.max(0, deadlineNs - System.nanoTime());
+      Duration wait = leftNs < POLL.toNanos() ? Duration.ofNanos(leftNs) : POLL;
+      int unused = Objects.requireNonNull(audit).poll(wait, this::seen);
+      restartEnded();
+      if (condition.getAsBoolean()) {
+        return true;
+      }
+    } while (System.nanoTime() < deadlineNs);
+    return false;
+  }
+
+  private void seen(ConsumerRecord<byte[], byte[]> read) {
+    takeovers.visible(read.timestamp(), System.nanoTime());
+    deadLetters += read.topic().equals(Topic.DEAD_LETTER) ? 1 : 0;
+  }
+
+  /** A supervisor restarts a relay that ended; here it also counts against the relay. */
+  private void restartEnded() {
+    for (RelayProcess relay : relays) {
+      RelayProcess.Death death = relay.death().getNow(null);
+      if (death != null && !death.killed()) {
+        unexpectedExits++;
+        relay.launch();
+      }
+    }
+  }
+
+  private OutboxAudit audit() {
+    return new OutboxAudit(
+        infra.postgres().jdbcUrl(),
+        infra.postgres().user(),
+        infra.kafka().bootstrapServers(),
+        Topic.all().stream().map(Topic::name).toList(),
+        read -> OptionalLong.of(OutboxAudit.eventId(read).getLeastSignificantBits()));
+  }
+
+  private RelayChaosReport report(
+      OutboxAudit.Verdict verdict, OutboxLoad load, boolean drained, long startNs) {
+    return new RelayChaosReport(
+        verdict.rows(),
+        load.committed(),
+        load.rolledBack(),
+        deadLetters,
+        killed.values().stream().mapToInt(Integer::intValue).sum(),
+        killed,
+        walsenders,
+        verdict.lost(),
+        verdict.duplicated(),
+        verdict.outOfOrder(),
+        verdict.invented(),
+        unexpectedExits,
+        drained,
+        takeovers.count(),
+        takeovers.longestMs(),
+        seed,
+        Duration.ofNanos(System.nanoTime() - startNs).toMillis() / 1000.0,
+        verdict.offenders());
+  }
+
+  private void closeRelays() {
+    relays.forEach(RelayProcess::close);
+  }
+
+  private void deleteLogs() {
+    try (Stream<Path> files = Files.walk(logs)) {
+      for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+        Files.deleteIfExists(file);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}

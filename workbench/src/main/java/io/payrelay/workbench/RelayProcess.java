@@ -1,0 +1,159 @@
+package io.payrelay.workbench;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.payrelay.relay.RelayFaults;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.io.Writer;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * A relay in a JVM of its own that can be killed and started again. Each life has a name of its
+ * own, which the lease then shows. Belongs to one thread, but for {@link #close}.
+ */
+final class RelayProcess implements AutoCloseable {
+
+  private final String name;
+  private final Map<String, String> environment;
+  private final Path log;
+  private final String archiveOption;
+  private int lives;
+  private volatile Process process;
+  private CompletableFuture<Death> death;
+  private volatile boolean ready;
+
+  /** When and how a process ended. */
+  record Death(long atNs, long wallMs, int exitCode) {
+
+    /** By kill -9, or as if: not of its own will. */
+    boolean killed() {
+      return exitCode == ChaosRelayChild.EXIT_KILLED;
+    }
+  }
+
+  @SuppressWarnings("NullAway.Init") // launch() sets them.
+  private RelayProcess(
+      String name, Map<String, String> environment, Path folder, String archiveOption) {
+    this.name = name;
+    this.environment = environment;
+    this.log = folder.resolve(name + ".log");
+    this.archiveOption = archiveOption + folder.resolve("relay.jsa");
+    launch();
+  }
+
+  /** Starts the first life; each life takes its classes from what a rehearsal left behind. */
+  static RelayProcess start(String name, Map<String, String> environment, Path folder) {
+    return new RelayProcess(name, environment, folder, "-XX:SharedArchiveFile=");
+  }
+
+  /**
+   * Starts one that leaves its loaded classes in the folder when it is stopped: later ones need
+   * half the processor time to be there again.
+   */
+  static RelayProcess startRehearsal(Map<String, String> environment, Path folder) {
+    return new RelayProcess("rehearsal", environment, folder, "-XX:ArchiveClassesAtExit=");
+  }
+
+  /** Starts the next life; the one before must have ended. */
+  void launch() {
+    lives++;
+    ready = false;
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    // Quick to start: most of its lives are short.
+    command.addAll(List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
+    command.addAll(List.of("-Xlog:disable", archiveOption));
+    command.addAll(List.of("-cp", System.getProperty("java.class.path")));
+    command.addAll(List.of(WorkbenchMain.class.getName(), ChaosRelayChild.NAME));
+    ProcessBuilder builder =
+        new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()));
+    Map<String, String> variables = new HashMap<>(environment);
+    variables.put("PAYRELAY_RELAY_INSTANCE_NAME", lifeName());
+    builder.environment().keySet().removeIf(variable -> variable.startsWith("PAYRELAY_"));
+    builder.environment().putAll(variables);
+    try {
+      Process started = builder.start();
+      process = started;
+      death =
+          started
+              .onExit()
+              .thenApply(
+                  ended ->
+                      new Death(System.nanoTime(), System.currentTimeMillis(), ended.exitValue()));
+      Thread reader = new Thread(() -> readLines(started), "chaos-" + lifeName());
+      reader.setDaemon(true);
+      reader.start();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** As the lease's owner begins. */
+  String lifeName() {
+    return name + "." + lives;
+  }
+
+  /** Whether it has said that it is. */
+  boolean ready() {
+    return ready && process.isAlive();
+  }
+
+  /** Completes when this life has ended. */
+  CompletableFuture<Death> death() {
+    return death;
+  }
+
+  /** Tells it to die at a point; it may end before it reads that. */
+  void dieAt(RelayFaults.Point point, int pass) {
+    order(point + " " + pass);
+  }
+
+  /** Tells it to end in order. */
+  void stop() {
+    order(ChaosRelayChild.STOP);
+  }
+
+  private void order(String line) {
+    try {
+      Writer orders = process.outputWriter(UTF_8);
+      orders.write(line + "\n");
+      orders.flush();
+    } catch (IOException e) {
+      // It is dead already: its death says how.
+      death.join();
+    }
+  }
+
+  /** kill -9; returns when that was done and when it was dead. */
+  Death kill() {
+    long killedNs = System.nanoTime();
+    process.destroyForcibly();
+    Death found = death.join();
+    return new Death(killedNs, found.wallMs(), found.exitCode());
+  }
+
+  @Override
+  public void close() {
+    process.destroyForcibly();
+  }
+
+  private void readLines(Process from) {
+    try (BufferedReader lines = from.inputReader(UTF_8)) {
+      for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+        if (line.startsWith("ready ") && from == process) {
+          ready = true;
+        }
+      }
+    } catch (IOException e) {
+      // It was killed while it wrote.
+      return;
+    }
+  }
+}
