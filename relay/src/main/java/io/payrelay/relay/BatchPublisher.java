@@ -42,6 +42,7 @@ final class BatchPublisher
   private final ReentrantLock batchLock = new ReentrantLock();
   private final AtomicReference<@Nullable RuntimeException> failure = new AtomicReference<>();
   private volatile Position stored;
+  private volatile Position confirmable;
   private volatile long lastCallNs = System.nanoTime();
   private final AtomicLong batches = new AtomicLong();
   private volatile boolean closing;
@@ -67,11 +68,22 @@ final class BatchPublisher
     this.refusedEventIds = parts.refusedEventIds();
     this.tracker = new PositionTracker(start);
     this.stored = start;
+    this.confirmable = start;
   }
 
-  /** The position that Kafka holds: the slot may be confirmed up to its commit LSN. */
+  /** The position that Kafka holds. */
   Position stored() {
     return stored;
+  }
+
+  /**
+   * The slot may be confirmed up to its commit LSN. It is the position before the stored one: the
+   * coordinator has let a new transaction begin since, so Kafka had ended the older one, whereas
+   * the newest commit was acknowledged only and may yet come to nothing ({@link
+   * HangingTransactions}).
+   */
+  Position confirmable() {
+    return confirmable;
   }
 
   /** How long ago the engine last delivered something; heartbeats come also when idle. */
@@ -117,7 +129,7 @@ final class BatchPublisher
       publish(batch);
       batches.incrementAndGet();
       // The last one is enough. What is marked is confirmed to the slot with what the offset store
-      // says, which is the stored position: hence only after the commit above.
+      // says, which is the confirmable position: hence only after the commit above.
       committer.markProcessed(batch.get(batch.size() - 1));
       committer.markBatchFinished();
     } catch (RuntimeException e) {
@@ -196,7 +208,7 @@ final class BatchPublisher
 
   /**
    * Without rows the position is written now and then only. In between it is ahead in memory, but
-   * the slot is confirmed to the stored one, so nothing is lost by waiting.
+   * the slot is confirmed behind the stored one, so nothing is lost by waiting.
    */
   private void storeIdlePosition() {
     boolean moved = tracker.position().commitLsn() != stored.commitLsn();
@@ -213,6 +225,7 @@ final class BatchPublisher
     producer.commitTransaction();
     faults.reached(RelayFaults.Point.AFTER_COMMIT);
     metrics.transactionCommitted();
+    confirmable = stored;
     stored = next;
     lastWriteNs = System.nanoTime();
   }

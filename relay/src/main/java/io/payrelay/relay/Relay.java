@@ -10,6 +10,7 @@ import io.payrelay.platform.lifecycle.Backoff;
 import io.payrelay.schemas.EventCatalogue;
 import java.time.Duration;
 import java.time.InstantSource;
+import java.util.HashSet;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
@@ -33,10 +34,8 @@ public final class Relay implements AutoCloseable {
 
   private static final Logger log = LoggerFactory.getLogger(Relay.class);
 
-  /** Heartbeats that may fail to come, and a margin, before the engine counts as dead. */
-  private static final int HEARTBEATS_MISSED_MAX = 10;
-
-  private static final Duration SILENCE_MARGIN = Duration.ofSeconds(30);
+  /** Causes of one outage that are told apart in the log. */
+  private static final int CAUSES_SAID_MAX = 10;
 
   private final RelayParts parts;
   private final Backoff backoff;
@@ -48,7 +47,7 @@ public final class Relay implements AutoCloseable {
   private volatile RelayState state = RelayState.STANDBY;
   private volatile @Nullable Position stored;
   private int failures;
-  private String lastCause = "";
+  private final Set<String> causesSaid = new HashSet<>();
 
   /** Prepares a relay; {@link #start} starts it. */
   public Relay(
@@ -155,7 +154,7 @@ public final class Relay implements AutoCloseable {
     }
   }
 
-  /** Each cause is said once; while it lasts, the repeats are not worth a line each. */
+  /** Each cause of an outage is said once, in one line; DEBUG has each repeat with its trace. */
   private void recoverOrThrow(RuntimeException failure) {
     if (isFatal(failure)) {
       throw failure;
@@ -166,14 +165,16 @@ public final class Relay implements AutoCloseable {
     }
     state = RelayState.RECOVERING;
     parts.metrics().recovered();
-    Duration wait = backoff.delay(failures);
-    String cause = String.valueOf(failure.getMessage());
-    if (failures++ == 0 || !cause.equals(lastCause)) {
-      lastCause = cause;
-      log.warn("slot={} relay starts anew", parts.config().slotName(), failure);
-    } else {
-      log.debug("slot={} relay starts anew", parts.config().slotName(), failure);
+    Duration wait = backoff.delay(failures++);
+    // Times and offsets in it do not make it another cause.
+    String cause = String.valueOf(failure.getMessage()).replaceAll("[0-9]+", "#");
+    if (causesSaid.size() < CAUSES_SAID_MAX && causesSaid.add(cause)) {
+      log.warn(
+          "slot={} relay starts anew, and again until it can work: {}",
+          parts.config().slotName(),
+          whole(failure));
     }
+    log.debug("slot={} relay starts anew", parts.config().slotName(), failure);
     pause(wait);
   }
 
@@ -209,6 +210,7 @@ public final class Relay implements AutoCloseable {
     lease.endWalsender();
     RelaySession session = new RelaySession(parts);
     session.start();
+    EngineWatch engineWatch = new EngineWatch(parts.config());
     boolean owned = true;
     try {
       while (!closeAsked.isDone() && !session.ended().isDone()) {
@@ -218,7 +220,7 @@ public final class Relay implements AutoCloseable {
           throw new PayrelayException(
               Category.RETRIABLE, "Another relay has taken slot " + parts.config().slotName());
         }
-        watch(lease, session);
+        watch(lease, session, engineWatch);
         awaitEnd(session, parts.config().leaseRenew());
       }
     } catch (RuntimeException e) {
@@ -233,26 +235,22 @@ public final class Relay implements AutoCloseable {
     rethrowFailure(session);
   }
 
-  private void watch(SlotLease lease, RelaySession session) {
+  private void watch(SlotLease lease, RelaySession session, EngineWatch engineWatch) {
     stored = session.stored();
     parts.metrics().slotLag(lease.slotLagBytes());
-    Duration silenceMax =
-        parts
-            .config()
-            .heartbeatInterval()
-            .multipliedBy(HEARTBEATS_MISSED_MAX)
-            .plus(SILENCE_MARGIN)
-            .plus(parts.config().transactionTimeout());
-    if (session.silence().compareTo(silenceMax) > 0) {
-      throw new PayrelayException(
-          Category.RETRIABLE, "The engine has delivered nothing for " + session.silence());
+    if (session.stored() != null) {
+      engineWatch.check(session.silence(), lease.walsenderHeard());
     }
     if (session.active()) {
       if (state != RelayState.ACTIVE) {
-        log.info("slot={} relay is active", parts.config().slotName());
+        log.info(
+            "slot={} relay is active{}",
+            parts.config().slotName(),
+            failures == 0 ? "" : " again, after " + failures + " failed starts");
       }
       state = RelayState.ACTIVE;
       failures = 0;
+      causesSaid.clear();
       upkeep.tick();
     }
   }
@@ -269,6 +267,20 @@ public final class Relay implements AutoCloseable {
     } catch (InterruptedException e) {
       interrupted();
     }
+  }
+
+  /** The sentence and those of its causes, without a trace. */
+  private static String whole(Throwable failure) {
+    StringBuilder text = new StringBuilder(String.valueOf(failure.getMessage()));
+    Throwable cause = failure.getCause();
+    for (int depth = 0; cause != null && depth < CAUSES_SAID_MAX; depth++) {
+      String message = cause.getMessage() == null ? cause.getClass().getName() : cause.getMessage();
+      if (text.indexOf(message) < 0) {
+        text.append(": ").append(message);
+      }
+      cause = cause.getCause();
+    }
+    return text.toString();
   }
 
   private static void rethrowFailure(RelaySession session) {

@@ -194,7 +194,7 @@ final class RelaySession implements AutoCloseable {
                   parts.refusedEventIds()),
               start);
       publisher = batches;
-      SeededOffsetStore.register(seedId, () -> batches.stored().commitLsn());
+      SeededOffsetStore.register(seedId, () -> batches.confirmable().commitLsn());
       log.info("slot={} streaming from {}", config.slotName(), start);
       runEngine(batches);
     } finally {
@@ -210,6 +210,8 @@ final class RelaySession implements AutoCloseable {
     Position read;
     String clusterId;
     try (Admin admin = Admin.create(adminProperties)) {
+      new HangingTransactions(admin, config.transactionalId(), store)
+          .end(Topics.all(parts.catalogue(), config.slotName()).stream().map(Topic::name).toList());
       read = store.read(admin, config.transactionTimeout().plus(POSITION_READ_MARGIN));
       clusterId = Futures.get(admin.describeCluster().clusterId());
     }

@@ -9,6 +9,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -155,6 +156,29 @@ final class SlotLease implements AutoCloseable {
     }
     throw new PayrelayException(
         Category.RETRIABLE, "The former walsender of slot " + slotName + " does not end");
+  }
+
+  /**
+   * What changes whenever the slot's walsender hears from the engine, each second; null where no
+   * walsender works on the slot. The time in it is the engine's own: only a change of it says
+   * something.
+   */
+  @Nullable String walsenderHeard() {
+    try (PreparedStatement statement =
+        connection.prepareStatement(
+            """
+            SELECT concat(replication.pid, ' ', replication.reply_time)
+            FROM pg_replication_slots slot
+              JOIN pg_stat_replication replication ON replication.pid = slot.active_pid
+            WHERE slot.slot_name = ?
+            """)) {
+      statement.setString(1, slotName);
+      try (ResultSet rows = statement.executeQuery()) {
+        return rows.next() ? rows.getString(1) : null;
+      }
+    } catch (SQLException e) {
+      throw failed("read the walsender's state", e);
+    }
   }
 
   /** WAL that the slot keeps back, in bytes; negative where the slot is not there. */

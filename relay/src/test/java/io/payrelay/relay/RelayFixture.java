@@ -98,10 +98,15 @@ final class RelayFixture implements AutoCloseable {
   }
 
   Relay start(RelayFaults faults) {
+    return start(faults, jdbcUrl);
+  }
+
+  Relay start(RelayFaults faults, String relayJdbcUrl) {
     Relay relay =
         new Relay(
             config,
-            new DatabaseConfig(jdbcUrl, relayUser, new Secret("any"), 2, Duration.ofSeconds(5)),
+            new DatabaseConfig(
+                relayJdbcUrl, relayUser, new Secret("any"), 2, Duration.ofSeconds(5)),
             kafka(),
             EventCatalogue.builtIn(),
             meters,
