@@ -22,9 +22,12 @@ final class EngineWatch {
   /** The engine reports each second, also while a batch waits for Kafka. */
   private static final Duration UNHEARD_MAX = Duration.ofSeconds(15);
 
+  /** Until it has connected at all. */
+  private static final Duration CONNECT_MAX = Duration.ofSeconds(60);
+
   private final Duration batchSilenceMax;
   private @Nullable String lastHeard;
-  private long heardNs = System.nanoTime();
+  private @Nullable Long heardNs;
 
   EngineWatch(RelayConfig config) {
     this.batchSilenceMax =
@@ -52,18 +55,19 @@ final class EngineWatch {
           Category.RETRIABLE,
           "The engine has delivered nothing for " + batchSilenceMax.toSeconds() + " s");
     }
-    if (heard != null && !heard.equals(lastHeard)) {
+    Long sinceNs = heardNs;
+    if (sinceNs == null || (heard != null && !heard.equals(lastHeard))) {
       lastHeard = heard;
       heardNs = nowNs;
+      return;
     }
-    if (nowNs - heardNs > UNHEARD_MAX.toNanos()) {
+    Duration limit = lastHeard == null ? CONNECT_MAX : UNHEARD_MAX;
+    if (nowNs - sinceNs > limit.toNanos()) {
       throw new PayrelayException(
           Category.RETRIABLE,
           heard == null
-              ? "No walsender has worked on the slot for " + UNHEARD_MAX.toSeconds() + " s"
-              : "PostgreSQL has heard nothing from the engine for "
-                  + UNHEARD_MAX.toSeconds()
-                  + " s");
+              ? "No walsender has worked on the slot for " + limit.toSeconds() + " s"
+              : "PostgreSQL has heard nothing from the engine for " + limit.toSeconds() + " s");
     }
   }
 }

@@ -55,6 +55,15 @@ class EngineWatchTest {
         .hasMessage("No walsender has worked on the slot for 15 s");
   }
 
+  @Test
+  void engineHasLongerToConnect() {
+    check(Duration.ZERO, null, 1);
+    check(Duration.ZERO, null, 60);
+
+    assertThatThrownBy(() -> check(Duration.ZERO, null, 62))
+        .hasMessage("No walsender has worked on the slot for 60 s");
+  }
+
   private void check(Duration batchSilence, String heard, int second) {
     watch.check(batchSilence, heard, startNs + TimeUnit.SECONDS.toNanos(second));
   }

@@ -8,6 +8,7 @@ import java.net.URI;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -19,6 +20,8 @@ class RelayWatchdogIT {
 
   /** docs/relay.md: 15 s, or ten heartbeats, transaction timeout and 10 s; and a machine's load. */
   private static final Duration NOTICED = Duration.ofSeconds(45);
+
+  private static final int FAILURES = 20;
 
   private static final Map<String, String> SETTINGS =
       Map.of("PAYRELAY_RELAY_TRANSACTION_TIMEOUT_MS", "5000");
@@ -59,6 +62,30 @@ class RelayWatchdogIT {
           .atMost(NOTICED)
           .until(() -> fixture.meters.get("payrelay.relay.recoveries").counter().count() >= 2);
       assertCleanAndRunning(oracle, relay);
+    }
+  }
+
+  @Test
+  void twentyFailuresLeaveNoThreadBehind() throws Exception {
+    AtomicInteger failuresLeft = new AtomicInteger(FAILURES);
+    try (RelayFixture fixture = RelayFixture.shared(SETTINGS).prepared();
+        OutboxOracle oracle = fixture.oracle()) {
+      Relay relay =
+          fixture.start(
+              at -> {
+                if (at == Point.AFTER_SENDS && failuresLeft.getAndDecrement() > 0) {
+                  throw new IllegalStateException("one of many");
+                }
+              });
+      RelayFixture.awaitState(relay, RelayState.ACTIVE);
+      int threads = Thread.activeCount();
+
+      fixture.insertCommitted(20, 3);
+
+      assertCleanAndRunning(oracle, relay);
+      assertThat(fixture.meters.get("payrelay.relay.recoveries").counter().count())
+          .isGreaterThanOrEqualTo(FAILURES);
+      await().atMost(LIMIT).until(() -> Thread.activeCount() < threads + FAILURES / 2);
     }
   }
 
