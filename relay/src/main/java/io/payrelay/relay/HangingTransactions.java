@@ -3,6 +3,7 @@ package io.payrelay.relay;
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.PayrelayException;
 import java.time.Duration;
+import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
@@ -49,8 +50,8 @@ import org.slf4j.LoggerFactory;
  *       the start-up check would refuse.
  *   <li>Marker on the position partition, and its newest record was aborted: so was the
  *       transaction. The rest is aborted as well.
- *   <li>All else may be a commit torn apart: refused, for only the comparison of {@code relay
- *       recover} can tell what is missing.
+ *   <li>All else, and what is so old that brokers may have forgotten a marker, may be a commit torn
+ *       apart: refused, for only the comparison of {@code relay recover} can tell what is missing.
  * </ul>
  *
  * <p>A marker that the broker rejects because of a later epoch changes nothing, so a relay that is
@@ -63,12 +64,16 @@ final class HangingTransactions {
   /** Time for markers that are still on their way between brokers. */
   private static final Duration SETTLE = Duration.ofSeconds(2);
 
+  /** Half of the time after which brokers forget what an idle producer left on a partition. */
+  private static final Duration REMEMBERED = Duration.ofHours(12);
+
   private static final String VERSION_FEATURE = "transaction.version";
   private static final int VERSION_EPOCH_PER_TRANSACTION = 2;
 
   private final Admin admin;
   private final String transactionalId;
   private final PositionStore store;
+  private final InstantSource clock;
 
   /** What may be done about what was found. */
   enum Verdict {
@@ -81,10 +86,12 @@ final class HangingTransactions {
     FENCED
   }
 
-  HangingTransactions(Admin admin, String transactionalId, PositionStore store) {
+  HangingTransactions(
+      Admin admin, String transactionalId, PositionStore store, InstantSource clock) {
     this.admin = admin;
     this.transactionalId = transactionalId;
     this.store = store;
+    this.clock = clock;
   }
 
   /**
@@ -104,7 +111,8 @@ final class HangingTransactions {
       throw new PayrelayException(
           Category.RETRIABLE, "Kafka is still ending an earlier transaction: " + text(settled));
     }
-    Verdict verdict = verdict(settled, store.partition(), description().producerEpoch());
+    Verdict verdict =
+        verdict(settled, store.partition(), description().producerEpoch(), clock.millis());
     if (verdict == Verdict.FENCED) {
       throw new PayrelayException(
           Category.RETRIABLE, "Another relay works on " + transactionalId + " meanwhile");
@@ -120,7 +128,10 @@ final class HangingTransactions {
 
   /** Pure. The states are those of our own producer id only. */
   static Verdict verdict(
-      Map<TopicPartition, ProducerState> ours, TopicPartition position, int currentEpoch) {
+      Map<TopicPartition, ProducerState> ours,
+      TopicPartition position,
+      int currentEpoch,
+      long nowMs) {
     Map<TopicPartition, ProducerState> open = open(ours);
     if (open.isEmpty()) {
       return Verdict.NOTHING_OPEN;
@@ -129,7 +140,11 @@ final class HangingTransactions {
     if (open.values().stream().anyMatch(state -> state.producerEpoch() >= currentEpoch)) {
       return Verdict.FENCED;
     }
-    if (open.values().stream().anyMatch(state -> state.producerEpoch() != epoch)) {
+    if (open.values().stream()
+        .anyMatch(
+            state ->
+                state.producerEpoch() != epoch
+                    || nowMs - state.lastTimestamp() > REMEMBERED.toMillis())) {
       return Verdict.REFUSE;
     }
     boolean marked = false;

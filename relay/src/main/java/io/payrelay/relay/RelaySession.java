@@ -210,7 +210,7 @@ final class RelaySession implements AutoCloseable {
     Position read;
     String clusterId;
     try (Admin admin = Admin.create(adminProperties)) {
-      new HangingTransactions(admin, config.transactionalId(), store)
+      new HangingTransactions(admin, config.transactionalId(), store, parts.clock())
           .end(Topics.all(parts.catalogue(), config.slotName()).stream().map(Topic::name).toList());
       read = store.read(admin, config.transactionTimeout().plus(POSITION_READ_MARGIN));
       clusterId = Futures.get(admin.describeCluster().clusterId());

@@ -3,6 +3,7 @@ package io.payrelay.relay;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.payrelay.relay.HangingTransactions.Verdict;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.OptionalInt;
@@ -18,6 +19,7 @@ class HangingTransactionsTest {
   private static final int CURRENT = 9;
 
   private final Map<TopicPartition, ProducerState> states = new HashMap<>();
+  private long nowMs = 1_000;
 
   @Test
   void nothingOpenNeedsNothing() {
@@ -87,6 +89,14 @@ class HangingTransactionsTest {
   }
 
   @Test
+  void oldTransactionWhoseMarkersMayBeForgottenIsForAHuman() {
+    open(POSITION, 3);
+    nowMs = Duration.ofHours(13).toMillis();
+
+    assertThat(verdict()).isEqualTo(Verdict.REFUSE);
+  }
+
+  @Test
   void openTransactionOfALaterOwnerIsNotTouched() {
     open(events(1), CURRENT);
 
@@ -94,7 +104,7 @@ class HangingTransactionsTest {
   }
 
   private Verdict verdict() {
-    return HangingTransactions.verdict(states, POSITION, CURRENT);
+    return HangingTransactions.verdict(states, POSITION, CURRENT, nowMs);
   }
 
   private void open(TopicPartition partition, int epoch) {

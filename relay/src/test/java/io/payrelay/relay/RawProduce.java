@@ -46,7 +46,7 @@ final class RawProduce {
             producerId,
             epoch,
             0,
-            new SimpleRecord(1, new byte[] {1}, new byte[] {2}));
+            new SimpleRecord(System.currentTimeMillis(), new byte[] {1}, new byte[] {2}));
     TopicProduceDataCollection topics = new TopicProduceDataCollection();
     topics.add(
         new TopicProduceData()

@@ -25,6 +25,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
+import org.apache.kafka.common.errors.TimeoutException;
 import org.postgresql.ds.PGSimpleDataSource;
 
 /** A database, a slot of its own, and relays that run as a user with the least rights. */
@@ -70,8 +71,16 @@ final class RelayFixture implements AutoCloseable {
         database.jdbcUrl(), database.user(), infra.bootstrapServers(), settings);
   }
 
+  /** It can be run again, and on a busy machine a fresh broker may need longer than its timeout. */
   RelayFixture prepared() throws SQLException {
-    bootstrap(step -> {}).run();
+    await()
+        .atMost(Duration.ofSeconds(90))
+        .ignoreException(TimeoutException.class)
+        .until(
+            () -> {
+              bootstrap(step -> {}).run();
+              return true;
+            });
     makeRelayUser();
     return this;
   }
