@@ -45,6 +45,7 @@ final class BatchPublisher
   private volatile Position confirmable;
   private volatile long lastCallNs = System.nanoTime();
   private final AtomicLong batches = new AtomicLong();
+  private final AtomicLong streamed = new AtomicLong();
   private volatile boolean closing;
   private long lastWriteNs = System.nanoTime();
 
@@ -94,6 +95,16 @@ final class BatchPublisher
   /** Batches taken so far. */
   long batches() {
     return batches.get();
+  }
+
+  /** Whether a batch is on its way to Kafka. */
+  boolean publishing() {
+    return batchLock.isLocked();
+  }
+
+  /** Records that PostgreSQL sent, rows and messages: heartbeats are the engine's own. */
+  long streamed() {
+    return streamed.get();
   }
 
   /** Why publishing stopped, if it did. */
@@ -174,7 +185,11 @@ final class BatchPublisher
     long lsnCommit = EngineRecord.number(record, "lsn_commit");
     long timeUsec = EngineRecord.number(record, "ts_usec");
     long txId = EngineRecord.number(record, "txId");
-    switch (EngineRecord.kind(record)) {
+    EngineRecord.Kind kind = EngineRecord.kind(record);
+    if (kind != EngineRecord.Kind.HEARTBEAT) {
+      streamed.incrementAndGet();
+    }
+    switch (kind) {
       case HEARTBEAT -> tracker.heartbeat(EngineRecord.messageType(record), lsnCommit, timeUsec);
       case MESSAGE -> {
         // A message outside any transaction says nothing about the order of commits.

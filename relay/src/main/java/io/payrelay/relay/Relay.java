@@ -239,7 +239,9 @@ public final class Relay implements AutoCloseable {
     stored = session.stored();
     parts.metrics().slotLag(lease.slotLagBytes());
     if (session.stored() != null) {
-      engineWatch.check(session.silence(), lease.walsenderHeard());
+      // A batch that waits for Kafka holds the stream up; how long it may is the silence's matter.
+      @Nullable Boolean busy = session.publishing() ? Boolean.TRUE : lease.walsenderBusy();
+      engineWatch.check(session.silence(), session.streamed(), busy);
     }
     if (session.active()) {
       if (state != RelayState.ACTIVE) {

@@ -74,6 +74,18 @@ final class RelaySession implements AutoCloseable {
     return current == null ? Duration.ZERO : current.silence();
   }
 
+  /** Whether a batch is on its way to Kafka. */
+  boolean publishing() {
+    BatchPublisher current = publisher;
+    return current != null && current.publishing();
+  }
+
+  /** Records out of PostgreSQL's stream so far. */
+  long streamed() {
+    BatchPublisher current = publisher;
+    return current == null ? 0 : current.streamed();
+  }
+
   /** What Kafka holds, once that is known. */
   @Nullable Position stored() {
     BatchPublisher current = publisher;

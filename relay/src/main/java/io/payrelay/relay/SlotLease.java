@@ -159,22 +159,21 @@ final class SlotLease implements AutoCloseable {
   }
 
   /**
-   * What changes whenever the slot's walsender hears from the engine, each second; null where no
-   * walsender works on the slot. The time in it is the engine's own: only a change of it says
-   * something.
+   * Whether the slot's walsender is decoding, not waiting for WAL or for its client; null where no
+   * walsender works on the slot.
    */
-  @Nullable String walsenderHeard() {
+  @Nullable Boolean walsenderBusy() {
     try (PreparedStatement statement =
         connection.prepareStatement(
             """
-            SELECT concat(replication.pid, ' ', replication.reply_time)
+            SELECT coalesce(activity.wait_event_type, '') NOT IN ('Activity', 'Client')
             FROM pg_replication_slots slot
-              JOIN pg_stat_replication replication ON replication.pid = slot.active_pid
+              JOIN pg_stat_activity activity ON activity.pid = slot.active_pid
             WHERE slot.slot_name = ?
             """)) {
       statement.setString(1, slotName);
       try (ResultSet rows = statement.executeQuery()) {
-        return rows.next() ? rows.getString(1) : null;
+        return rows.next() ? Boolean.valueOf(rows.getBoolean(1)) : null;
       }
     } catch (SQLException e) {
       throw failed("read the walsender's state", e);

@@ -24,47 +24,59 @@ class EngineWatchTest {
   private final long startNs = System.nanoTime();
 
   @Test
-  void engineThatDeliversAndIsHeardLives() {
+  void engineThatDeliversFromTheStreamLives() {
     for (int s = 0; s < 100; s++) {
-      int now = s;
-      assertThatCode(() -> check(Duration.ofSeconds(17), "7 " + now, now))
-          .doesNotThrowAnyException();
+      int second = s;
+      assertThatCode(() -> check(17, second, false, second)).doesNotThrowAnyException();
+    }
+  }
+
+  @Test
+  void engineWhoseWalsenderDecodesALargeTransactionLives() {
+    for (int s = 0; s < 100; s++) {
+      int second = s;
+      assertThatCode(() -> check(0, 5, true, second)).doesNotThrowAnyException();
     }
   }
 
   @Test
   void engineThatDeliversNothingIsDead() {
-    assertThatThrownBy(() -> check(Duration.ofSeconds(19), "7 a", 0))
+    assertThatThrownBy(() -> check(19, 1, false, 0))
         .hasMessage("The engine has delivered nothing for 18 s");
   }
 
   @Test
-  void engineThatPostgresHearsNothingFromIsDead() {
-    check(Duration.ZERO, "7 a", 1);
-    check(Duration.ZERO, "7 a", 15);
+  void engineThatOnlyMakesHeartbeatsOfItsOwnIsDead() {
+    check(0, 5, false, 1);
+    check(0, 5, false, 15);
 
-    assertThatThrownBy(() -> check(Duration.ZERO, "7 a", 17))
-        .hasMessage("PostgreSQL has heard nothing from the engine for 15 s");
+    assertThatThrownBy(() -> check(0, 5, false, 17))
+        .hasMessage(
+            "PostgreSQL's stream has brought nothing, not even a heartbeat's message, for 15 s");
   }
 
   @Test
   void engineWithoutAWalsenderIsDead() {
-    check(Duration.ZERO, "7 a", 1);
+    check(0, 5, false, 1);
 
-    assertThatThrownBy(() -> check(Duration.ZERO, null, 17))
+    assertThatThrownBy(() -> check(0, 5, null, 17))
         .hasMessage("No walsender has worked on the slot for 15 s");
   }
 
   @Test
   void engineHasLongerToConnect() {
-    check(Duration.ZERO, null, 1);
-    check(Duration.ZERO, null, 60);
+    check(0, 0, null, 1);
+    check(0, 0, null, 60);
 
-    assertThatThrownBy(() -> check(Duration.ZERO, null, 62))
+    assertThatThrownBy(() -> check(0, 0, null, 62))
         .hasMessage("No walsender has worked on the slot for 60 s");
   }
 
-  private void check(Duration batchSilence, String heard, int second) {
-    watch.check(batchSilence, heard, startNs + TimeUnit.SECONDS.toNanos(second));
+  private void check(int batchSilenceS, long streamed, Boolean walsenderBusy, int second) {
+    watch.check(
+        Duration.ofSeconds(batchSilenceS),
+        streamed,
+        walsenderBusy,
+        startNs + TimeUnit.SECONDS.toNanos(second));
   }
 }

@@ -13,10 +13,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** The engine fails without a word; each time the relay has to notice by itself. */
-@Timeout(180)
+@Timeout(300)
 class RelayWatchdogIT {
 
-  private static final Duration LIMIT = Duration.ofSeconds(60);
+  private static final Duration LIMIT = Duration.ofSeconds(120);
 
   /** docs/relay.md: 15 s, or ten heartbeats, transaction timeout and 10 s; and a machine's load. */
   private static final Duration NOTICED = Duration.ofSeconds(45);
@@ -38,7 +38,7 @@ class RelayWatchdogIT {
       assertThat(proxy.swallowReplication()).isPositive();
       fixture.insertCommitted(20, 3);
 
-      awaitWarning(log, "PostgreSQL has heard nothing from the engine for 15 s");
+      awaitWarning(log, "stream has brought nothing, not even a heartbeat's message, for 15 s");
       assertCleanAndRunning(oracle, relay);
     }
   }
@@ -78,14 +78,14 @@ class RelayWatchdogIT {
                 }
               });
       RelayFixture.awaitState(relay, RelayState.ACTIVE);
-      int threads = Thread.activeCount();
+      int threads = Thread.getAllStackTraces().size();
 
       fixture.insertCommitted(20, 3);
 
       assertCleanAndRunning(oracle, relay);
       assertThat(fixture.meters.get("payrelay.relay.recoveries").counter().count())
           .isGreaterThanOrEqualTo(FAILURES);
-      await().atMost(LIMIT).until(() -> Thread.activeCount() < threads + FAILURES / 2);
+      await().atMost(LIMIT).until(() -> Thread.getAllStackTraces().size() < threads + FAILURES / 2);
     }
   }
 
