@@ -37,7 +37,11 @@ final class KafkaSettings {
           Map.entry("share.coordinator.state.topic.min.isr", "1"),
           Map.entry("share.coordinator.state.topic.num.partitions", "1"),
           Map.entry("group.initial.rebalance.delay.ms", "0"),
-          // After kill -9 the controller refuses the broker until its old session has ended.
+          // There is no other broker to hand its partitions to; without leaders for a moment, they
+          // would lose the end markers of transactions that end in it (KAFKA-20734).
+          Map.entry("controlled.shutdown.enable", "false"),
+          // After that, as after kill -9, the controller refuses the broker until its old session
+          // has ended.
           Map.entry("broker.session.timeout.ms", "3000"),
           Map.entry("broker.heartbeat.interval.ms", "1000"),
           Map.entry("server.max.startup.time.ms", "60000"));

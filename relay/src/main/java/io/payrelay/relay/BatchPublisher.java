@@ -43,8 +43,10 @@ final class BatchPublisher
   private final ReentrantLock batchLock = new ReentrantLock();
   private final AtomicReference<@Nullable RuntimeException> failure = new AtomicReference<>();
   private volatile Position stored;
+  private volatile Position confirmable;
   private volatile long lastCallNs = System.nanoTime();
   private final AtomicLong batches = new AtomicLong();
+  private final AtomicLong streamed = new AtomicLong();
   private volatile boolean closing;
   private long lastWriteNs = System.nanoTime();
   private boolean inTransaction;
@@ -69,11 +71,22 @@ final class BatchPublisher
     this.refusedEventIds = parts.refusedEventIds();
     this.tracker = new PositionTracker(start);
     this.stored = start;
+    this.confirmable = start;
   }
 
-  /** The position that Kafka holds: the slot may be confirmed up to its commit LSN. */
+  /** The position that Kafka holds. */
   Position stored() {
     return stored;
+  }
+
+  /**
+   * The slot may be confirmed up to its commit LSN. It is the position before the stored one: the
+   * coordinator has let a new transaction begin since, so Kafka had ended the older one, whereas
+   * the newest commit was acknowledged only and may yet come to nothing ({@link
+   * HangingTransactions}).
+   */
+  Position confirmable() {
+    return confirmable;
   }
 
   /** How long ago the engine last delivered something; heartbeats come also when idle. */
@@ -84,6 +97,16 @@ final class BatchPublisher
   /** Batches taken so far. */
   long batches() {
     return batches.get();
+  }
+
+  /** Whether a batch is on its way to Kafka. */
+  boolean publishing() {
+    return batchLock.isLocked();
+  }
+
+  /** Records that PostgreSQL sent, rows and messages: heartbeats are the engine's own. */
+  long streamed() {
+    return streamed.get();
   }
 
   /** Why publishing stopped, if it did. */
@@ -121,7 +144,7 @@ final class BatchPublisher
       long ageNs = publish(batch);
       batches.incrementAndGet();
       // The last one is enough. What is marked is confirmed to the slot with what the offset store
-      // says, which is the stored position: hence only after the commit above.
+      // says, which is the confirmable position: hence only after the commit above.
       committer.markProcessed(batch.get(batch.size() - 1));
       committer.markBatchFinished();
       pauseNs = Pace.pauseNs(batch.size(), ageNs, System.nanoTime() - begunNs);
@@ -177,7 +200,11 @@ final class BatchPublisher
     long lsnCommit = EngineRecord.number(record, "lsn_commit");
     long timeUsec = EngineRecord.number(record, "ts_usec");
     long txId = EngineRecord.number(record, "txId");
-    switch (EngineRecord.kind(record)) {
+    EngineRecord.Kind kind = EngineRecord.kind(record);
+    if (kind != EngineRecord.Kind.HEARTBEAT) {
+      streamed.incrementAndGet();
+    }
+    switch (kind) {
       case HEARTBEAT -> tracker.heartbeat(EngineRecord.messageType(record), lsnCommit, timeUsec);
       case MESSAGE -> {
         // A message outside any transaction says nothing about the order of commits.
@@ -211,7 +238,7 @@ final class BatchPublisher
 
   /**
    * Without rows the position is written now and then only. In between it is ahead in memory, but
-   * the slot is confirmed to the stored one, so nothing is lost by waiting.
+   * the slot is confirmed behind the stored one, so nothing is lost by waiting.
    */
   private void storeIdlePosition() {
     boolean moved = tracker.position().commitLsn() != stored.commitLsn();
@@ -234,6 +261,7 @@ final class BatchPublisher
     inTransaction = false;
     faults.reached(RelayFaults.Point.AFTER_COMMIT);
     metrics.transactionCommitted();
+    confirmable = stored;
     stored = next;
     lastWriteNs = System.nanoTime();
   }

@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Collectors;
 import org.apache.kafka.clients.admin.Admin;
@@ -34,6 +35,7 @@ final class PositionStore {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final String RECOVERING = "recovering";
   private static final Duration POLL = Duration.ofMillis(200);
+  private static final Duration NEWEST_LIMIT = Duration.ofSeconds(60);
 
   /** Offsets looked at first, from the end; ten times as many each time nothing was found there. */
   private static final long TAIL_FIRST = 200;
@@ -93,6 +95,19 @@ final class PositionStore {
     }
   }
 
+  /** Where positions are. */
+  TopicPartition partition() {
+    return partition;
+  }
+
+  /** Whether the newest record was aborted; false where something hangs on the partition. */
+  boolean newestWasAborted(Admin admin) {
+    long end = endOffset(admin, OffsetSpec.latest());
+    return endOffset(admin, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED) == end
+        && newestOffset(admin, end, IsolationLevel.READ_UNCOMMITTED)
+            > newestOffset(admin, end, IsolationLevel.READ_COMMITTED);
+  }
+
   /** The record that stores a position. */
   ProducerRecord<byte[], byte[]> record(Position position) {
     return new ProducerRecord<>(partition.topic(), 0, slotName.getBytes(UTF_8), encode(position));
@@ -148,12 +163,37 @@ final class PositionStore {
                 : "a transaction hangs on it (" + open + "); kafka-transactions.sh can end it");
   }
 
+  private long newestOffset(Admin admin, long end, IsolationLevel isolation) {
+    long start = endOffset(admin, OffsetSpec.earliest());
+    Map<String, Object> properties = kafka.consumerProperties("payrelay-relay-position");
+    properties.put("allow.auto.create.topics", false);
+    properties.put("isolation.level", isolation.toString().toLowerCase(Locale.ROOT));
+    long deadlineNs = System.nanoTime() + NEWEST_LIMIT.toNanos();
+    long newest = -1;
+    try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(properties)) {
+      consumer.assign(List.of(partition));
+      consumer.seek(partition, start);
+      while (consumer.position(partition) < end) {
+        if (System.nanoTime() > deadlineNs) {
+          throw new PayrelayException(
+              Category.RETRIABLE, "Topic %s could not be read".formatted(partition.topic()));
+        }
+        for (ConsumerRecord<byte[], byte[]> read : consumer.poll(POLL)) {
+          newest = read.offset();
+        }
+      }
+    }
+    return newest;
+  }
+
   private long endOffset(Admin admin, OffsetSpec spec) {
+    return endOffset(admin, spec, IsolationLevel.READ_UNCOMMITTED);
+  }
+
+  private long endOffset(Admin admin, OffsetSpec spec, IsolationLevel isolation) {
     return Futures.get(
             admin
-                .listOffsets(
-                    Map.of(partition, spec),
-                    new ListOffsetsOptions(IsolationLevel.READ_UNCOMMITTED))
+                .listOffsets(Map.of(partition, spec), new ListOffsetsOptions(isolation))
                 .partitionResult(partition))
         .offset();
   }

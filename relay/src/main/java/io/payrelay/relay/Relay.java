@@ -11,6 +11,7 @@ import io.payrelay.platform.lifecycle.Backoff;
 import io.payrelay.schemas.EventCatalogue;
 import java.time.Duration;
 import java.time.InstantSource;
+import java.util.HashSet;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
@@ -34,10 +35,8 @@ public final class Relay implements AutoCloseable {
 
   private static final Logger log = LoggerFactory.getLogger(Relay.class);
 
-  /** Heartbeats that may fail to come, and a margin, before the engine counts as dead. */
-  private static final int HEARTBEATS_MISSED_MAX = 10;
-
-  private static final Duration SILENCE_MARGIN = Duration.ofSeconds(30);
+  /** Causes of one outage that are told apart in the log. */
+  private static final int CAUSES_SAID_MAX = 10;
 
   private final RelayParts parts;
   private final Backoff backoff;
@@ -52,7 +51,7 @@ public final class Relay implements AutoCloseable {
   private int failures;
   private volatile boolean standingBy;
   private volatile String shownCause = "";
-  private String lastCause = "";
+  private final Set<String> causesSaid = new HashSet<>();
 
   /** Prepares a relay; {@link #start} starts it. */
   public Relay(
@@ -186,7 +185,7 @@ public final class Relay implements AutoCloseable {
     }
   }
 
-  /** Each cause is said once; while it lasts, the repeats are not worth a line each. */
+  /** Each cause of an outage is said once, in one line; DEBUG has each repeat with its trace. */
   private void recoverOrThrow(RuntimeException failure) {
     if (isFatal(failure)) {
       throw failure;
@@ -195,19 +194,20 @@ public final class Relay implements AutoCloseable {
       log.debug("slot={} relay was closed while it failed", parts.config().slotName(), failure);
       return;
     }
-    Duration wait = backoff.delay(failures);
-    String cause = String.valueOf(failure.getMessage());
-    boolean news = failures++ == 0 || !cause.equals(lastCause);
-    lastCause = cause;
     shownCause = shown(failure);
     state = RelayState.RECOVERING;
     parts.metrics().recovered();
     parts.metrics().slot(SlotWatch.UNKNOWN);
-    if (news) {
-      log.warn("slot={} relay starts anew", parts.config().slotName(), failure);
-    } else {
-      log.debug("slot={} relay starts anew", parts.config().slotName(), failure);
+    Duration wait = backoff.delay(failures++);
+    // Times and offsets in it do not make it another cause.
+    String cause = String.valueOf(failure.getMessage()).replaceAll("[0-9]+", "#");
+    if (causesSaid.size() < CAUSES_SAID_MAX && causesSaid.add(cause)) {
+      log.warn(
+          "slot={} relay starts anew, and again until it can work: {}",
+          parts.config().slotName(),
+          whole(failure));
     }
+    log.debug("slot={} relay starts anew", parts.config().slotName(), failure);
     pause(wait);
   }
 
@@ -262,6 +262,7 @@ public final class Relay implements AutoCloseable {
     lease.endWalsender();
     RelaySession session = new RelaySession(parts);
     session.start();
+    EngineWatch engineWatch = new EngineWatch(parts.config());
     boolean owned = true;
     try {
       while (!closeAsked.isDone() && !session.ended().isDone()) {
@@ -271,7 +272,7 @@ public final class Relay implements AutoCloseable {
           throw new PayrelayException(
               Category.RETRIABLE, "Another relay has taken slot " + parts.config().slotName());
         }
-        watch(lease, session);
+        watch(lease, session, engineWatch);
         awaitEnd(session, parts.config().leaseRenew());
       }
     } catch (RuntimeException e) {
@@ -286,26 +287,24 @@ public final class Relay implements AutoCloseable {
     rethrowFailure(session);
   }
 
-  private void watch(SlotLease lease, RelaySession session) {
+  private void watch(SlotLease lease, RelaySession session, EngineWatch engineWatch) {
     stored = session.stored();
     parts.metrics().slot(lease.watch());
-    Duration silenceMax =
-        parts
-            .config()
-            .heartbeatInterval()
-            .multipliedBy(HEARTBEATS_MISSED_MAX)
-            .plus(SILENCE_MARGIN)
-            .plus(parts.config().transactionTimeout());
-    if (session.silence().compareTo(silenceMax) > 0) {
-      throw new PayrelayException(
-          Category.RETRIABLE, "The engine has delivered nothing for " + session.silence());
+    if (session.stored() != null) {
+      // A batch that waits for Kafka holds the stream up; how long it may is the silence's matter.
+      @Nullable Boolean busy = session.publishing() ? Boolean.TRUE : lease.walsenderBusy();
+      engineWatch.check(session.silence(), session.streamed(), busy);
     }
     if (session.active()) {
       if (state != RelayState.ACTIVE) {
-        log.info("slot={} relay is active", parts.config().slotName());
+        log.info(
+            "slot={} relay is active{}",
+            parts.config().slotName(),
+            failures == 0 ? "" : " again, after " + failures + " failed starts");
       }
       state = RelayState.ACTIVE;
       failures = 0;
+      causesSaid.clear();
       upkeep.tick();
     }
   }
@@ -322,6 +321,20 @@ public final class Relay implements AutoCloseable {
     } catch (InterruptedException e) {
       interrupted();
     }
+  }
+
+  /** The sentence and those of its causes, without a trace. */
+  private static String whole(Throwable failure) {
+    StringBuilder text = new StringBuilder(String.valueOf(failure.getMessage()));
+    Throwable cause = failure.getCause();
+    for (int depth = 0; cause != null && depth < CAUSES_SAID_MAX; depth++) {
+      String message = cause.getMessage() == null ? cause.getClass().getName() : cause.getMessage();
+      if (text.indexOf(message) < 0) {
+        text.append(": ").append(message);
+      }
+      cause = cause.getCause();
+    }
+    return text.toString();
   }
 
   private static void rethrowFailure(RelaySession session) {

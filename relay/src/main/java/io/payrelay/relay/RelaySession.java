@@ -73,6 +73,18 @@ final class RelaySession implements AutoCloseable {
     return current == null ? Duration.ZERO : current.silence();
   }
 
+  /** Whether a batch is on its way to Kafka. */
+  boolean publishing() {
+    BatchPublisher current = publisher;
+    return current != null && current.publishing();
+  }
+
+  /** Records out of PostgreSQL's stream so far. */
+  long streamed() {
+    BatchPublisher current = publisher;
+    return current == null ? 0 : current.streamed();
+  }
+
   /** What Kafka holds, once that is known. */
   @Nullable Position stored() {
     BatchPublisher current = publisher;
@@ -193,7 +205,7 @@ final class RelaySession implements AutoCloseable {
                   parts.refusedEventIds()),
               start);
       publisher = batches;
-      SeededOffsetStore.register(seedId, () -> batches.stored().commitLsn());
+      SeededOffsetStore.register(seedId, () -> batches.confirmable().commitLsn());
       log.info("slot={} streaming from {}", config.slotName(), start);
       runEngine(batches);
     } finally {
@@ -209,6 +221,8 @@ final class RelaySession implements AutoCloseable {
     Position read;
     String clusterId;
     try (Admin admin = Admin.create(adminProperties)) {
+      new HangingTransactions(admin, config.transactionalId(), store, parts.clock())
+          .end(Topics.all(parts.catalogue(), config.slotName()).stream().map(Topic::name).toList());
       read = store.read(admin, config.transactionTimeout().plus(POSITION_READ_MARGIN));
       clusterId = Futures.get(admin.describeCluster().clusterId());
     }

@@ -9,6 +9,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -155,6 +156,28 @@ final class SlotLease implements AutoCloseable {
     }
     throw new PayrelayException(
         Category.RETRIABLE, "The former walsender of slot " + slotName + " does not end");
+  }
+
+  /**
+   * Whether the slot's walsender is decoding, not waiting for WAL or for its client; null where no
+   * walsender works on the slot.
+   */
+  @Nullable Boolean walsenderBusy() {
+    try (PreparedStatement statement =
+        connection.prepareStatement(
+            """
+            SELECT coalesce(activity.wait_event_type, '') NOT IN ('Activity', 'Client')
+            FROM pg_replication_slots slot
+              JOIN pg_stat_activity activity ON activity.pid = slot.active_pid
+            WHERE slot.slot_name = ?
+            """)) {
+      statement.setString(1, slotName);
+      try (ResultSet rows = statement.executeQuery()) {
+        return rows.next() ? Boolean.valueOf(rows.getBoolean(1)) : null;
+      }
+    } catch (SQLException e) {
+      throw failed("read the walsender's state", e);
+    }
   }
 
   /** How far the slot is behind, and how much room it has. */

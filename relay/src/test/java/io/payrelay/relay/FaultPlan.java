@@ -26,6 +26,16 @@ final class FaultPlan implements RelayFaults {
     return new FaultPlan(point, pass, true);
   }
 
+  /** Does something at the n-th pass of a point, once, on the relay's own thread. */
+  static RelayFaults doAt(Point point, int pass, Runnable action) {
+    AtomicInteger passesLeft = new AtomicInteger(pass);
+    return at -> {
+      if (at == point && passesLeft.decrementAndGet() == 0) {
+        action.run();
+      }
+    };
+  }
+
   boolean wasReached() {
     return reached.getCount() == 0;
   }

@@ -29,6 +29,7 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.common.errors.TimeoutException;
 import org.postgresql.ds.PGSimpleDataSource;
 
 /** A database, a slot of its own, and relays that run as a user with the least rights. */
@@ -74,8 +75,16 @@ final class RelayFixture implements AutoCloseable {
         database.jdbcUrl(), database.user(), infra.bootstrapServers(), settings);
   }
 
+  /** It can be run again, and on a busy machine a fresh broker may need longer than its timeout. */
   RelayFixture prepared() throws SQLException {
-    bootstrap(step -> {}).run();
+    await()
+        .atMost(Duration.ofSeconds(90))
+        .ignoreException(TimeoutException.class)
+        .until(
+            () -> {
+              bootstrap(step -> {}).run();
+              return true;
+            });
     makeRelayUser();
     return this;
   }
@@ -106,14 +115,22 @@ final class RelayFixture implements AutoCloseable {
   }
 
   Relay start(RelayFaults faults) {
-    return start(relayUser, faults);
+    return start(relayUser, faults, jdbcUrl);
   }
 
   Relay start(String user, RelayFaults faults) {
+    return start(user, faults, jdbcUrl);
+  }
+
+  Relay start(RelayFaults faults, String relayJdbcUrl) {
+    return start(relayUser, faults, relayJdbcUrl);
+  }
+
+  private Relay start(String user, RelayFaults faults, String relayJdbcUrl) {
     Relay relay =
         new Relay(
             config,
-            database(user),
+            new DatabaseConfig(relayJdbcUrl, user, new Secret("any"), 2, Duration.ofSeconds(5)),
             kafka(),
             EventCatalogue.builtIn(),
             meters,

@@ -5,17 +5,28 @@ import static org.awaitility.Awaitility.await;
 
 import io.payrelay.localstack.LocalKafka;
 import io.payrelay.localstack.LocalPostgres;
+import java.sql.SQLException;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.kafka.common.errors.TimeoutException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
-/** Servers of its own: they are stopped and killed. */
-@Timeout(300)
+/** Servers of its own: they are stopped and killed. With -Plong Kafka is away five minutes. */
+@Timeout(700)
 class RelayOutageIT {
 
-  private static final Duration LIMIT = Duration.ofSeconds(60);
+  private static final Duration LIMIT = Duration.ofSeconds(90);
+
+  /** In both forms longer than the transaction timeout. */
+  private static final Duration KAFKA_AWAY =
+      Boolean.getBoolean("payrelay.long") ? Duration.ofMinutes(5) : Duration.ofSeconds(7);
 
   @Test
   void postgresThatDiesInTheMiddleOfALargeTransactionCostsNothing() throws Exception {
@@ -32,13 +43,7 @@ class RelayOutageIT {
     }
   }
 
-  /**
-   * In the long form only: after its orderly restart the embedded single broker sometimes leaves a
-   * transaction of its own hanging on the position topic, and the relay then rightly waits. It says
-   * so with the producer's id and the offset.
-   */
   @Test
-  @EnabledIfSystemProperty(named = "payrelay.long", matches = "true")
   void kafkaAndPostgresThatGoAwayCostNothing() throws Exception {
     try (LocalPostgres postgres = LocalPostgres.builder().start();
         LocalKafka kafka = LocalKafka.builder().start();
@@ -49,14 +54,80 @@ class RelayOutageIT {
 
       kafka.stop();
       fixture.insertCommitted(20, 3);
-      // The state itself is RECOVERING only for the moment of the backoff.
-      await()
-          .atMost(LIMIT)
-          .until(() -> fixture.meters.get("payrelay.relay.recoveries").counter().count() >= 1);
+      awaitRecovery(fixture);
       kafka.start();
       dieInTheMiddle(postgres, fixture);
 
       assertClean(oracle, relay, 60_180);
+    }
+  }
+
+  @Test
+  void restartsOfKafkaAndPostgresUnderLoadCostNothing() throws Exception {
+    try (LocalPostgres postgres = LocalPostgres.builder().start();
+        LocalKafka kafka = LocalKafka.builder().start();
+        RelayFixture fixture = prepared(postgres, kafka);
+        OutboxOracle oracle = fixture.oracle();
+        Load load = new Load(fixture)) {
+      Relay relay = fixture.startActive();
+      load.awaitMore(50);
+
+      kafka.stop();
+      kafka.start();
+      load.awaitMore(50);
+      postgres.restart();
+      load.awaitMore(50);
+      kafka.stop();
+      postgres.restart();
+      kafka.start();
+      load.awaitMore(50);
+      load.close();
+
+      assertThat(oracle.await(LIMIT).clean()).isTrue();
+      assertThat(relay.ended()).isNotDone();
+    }
+  }
+
+  /** Kafka goes in the middle of a commit: before it has the request, and after it has done it. */
+  @ParameterizedTest
+  @EnumSource(
+      value = RelayFaults.Point.class,
+      names = {"BEFORE_COMMIT", "AFTER_COMMIT"})
+  void commitOfUnknownResultAndALongAbsenceOfKafkaCostNothing(RelayFaults.Point point)
+      throws Exception {
+    try (LocalPostgres postgres = LocalPostgres.builder().start();
+        LocalKafka kafka = LocalKafka.builder().start();
+        RelayFixture fixture = prepared(postgres, kafka);
+        OutboxOracle oracle = fixture.oracle();
+        RelayLog log = new RelayLog()) {
+      AtomicBoolean away = new AtomicBoolean();
+      Relay relay =
+          fixture.start(
+              FaultPlan.doAt(
+                  point,
+                  3,
+                  () -> {
+                    kafka.stop();
+                    away.set(true);
+                    if (point == RelayFaults.Point.AFTER_COMMIT) {
+                      throw new TimeoutException("the answer of the commit was lost");
+                    }
+                  }));
+      RelayFixture.awaitState(relay, RelayState.ACTIVE);
+      fixture.insertCommitted(200, 3);
+
+      await().atMost(LIMIT).untilTrue(away);
+      fixture.insertCommitted(20, 3);
+      // Not a sleep: the relay has to live through it.
+      await()
+          .pollDelay(KAFKA_AWAY)
+          .atMost(KAFKA_AWAY.plus(LIMIT))
+          .until(() -> !relay.ended().isDone());
+      awaitRecovery(fixture);
+      kafka.start();
+
+      assertClean(oracle, relay, 660);
+      assertSaidOnce(log);
     }
   }
 
@@ -67,6 +138,13 @@ class RelayOutageIT {
             kafka.bootstrapServers(),
             Map.of("PAYRELAY_RELAY_TRANSACTION_TIMEOUT_MS", "5000"))
         .prepared();
+  }
+
+  /** The state itself is RECOVERING only for the moment of the backoff. */
+  private static void awaitRecovery(RelayFixture fixture) {
+    await()
+        .atMost(LIMIT)
+        .until(() -> fixture.meters.get("payrelay.relay.recoveries").counter().count() >= 1);
   }
 
   private static void dieInTheMiddle(LocalPostgres postgres, RelayFixture fixture)
@@ -86,5 +164,52 @@ class RelayOutageIT {
     assertThat(verdict.rows()).isEqualTo(rows);
     assertThat(verdict.clean()).as("%s", verdict).isTrue();
     assertThat(relay.ended()).isNotDone();
+  }
+
+  /** One line for each cause, whatever the number of tries, and one for the end of it. */
+  private static void assertSaidOnce(RelayLog log) {
+    List<String> warnings = log.warnings();
+    assertThat(warnings).doesNotHaveDuplicates();
+    assertThat(warnings).hasSizeBetween(1, 4).allMatch(line -> line.contains("starts anew"));
+    await()
+        .atMost(LIMIT)
+        .until(() -> log.lines().stream().anyMatch(line -> line.contains("is active again")));
+  }
+
+  /** Small transactions without a pause; those that the server's restart hits are tried again. */
+  private static final class Load implements AutoCloseable {
+
+    private final RelayFixture fixture;
+    private final AtomicBoolean stop = new AtomicBoolean();
+    private final AtomicInteger done = new AtomicInteger();
+    private final CompletableFuture<Void> ended;
+
+    Load(RelayFixture fixture) {
+      this.fixture = fixture;
+      this.ended = CompletableFuture.runAsync(this::run);
+    }
+
+    private void run() {
+      while (!stop.get()) {
+        try {
+          fixture.insertCommitted(10, 2);
+          done.addAndGet(10);
+        } catch (SQLException e) {
+          // The server is away: what was not committed is not in the table either.
+          Thread.onSpinWait();
+        }
+      }
+    }
+
+    void awaitMore(int transactions) {
+      int from = done.get();
+      await().atMost(LIMIT).until(() -> done.get() >= from + transactions);
+    }
+
+    @Override
+    public void close() {
+      stop.set(true);
+      ended.join();
+    }
   }
 }
