@@ -23,6 +23,7 @@ import picocli.CommandLine.Spec;
       PayCommand.class,
       StatusCommand.class,
       TailCommand.class,
+      DeadLettersCommand.class,
       ConfigCommand.class
     })
 public final class PayrelayCommand implements Runnable {

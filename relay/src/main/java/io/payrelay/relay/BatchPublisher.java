@@ -6,6 +6,7 @@ import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.PayrelayException;
 import java.time.Duration;
 import java.time.InstantSource;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -132,7 +133,7 @@ final class BatchPublisher
 
   private void publish(List<RecordChangeEvent<SourceRecord>> batch) {
     int rows = 0;
-    int deadLetters = 0;
+    List<String> deadLetters = new ArrayList<>();
     long commitTimeUsec = 0;
     for (RecordChangeEvent<SourceRecord> event : batch) {
       OutboxRow row = track(event.record());
@@ -144,7 +145,10 @@ final class BatchPublisher
         faults.reached(RelayFaults.Point.AFTER_BEGIN);
       }
       commitTimeUsec = row.commitTimeUsec();
-      deadLetters += send(row) ? 1 : 0;
+      String deadLetterCode = send(row);
+      if (deadLetterCode != null) {
+        deadLetters.add(deadLetterCode);
+      }
     }
     if (rows == 0) {
       storeIdlePosition();
@@ -179,8 +183,8 @@ final class BatchPublisher
     return null;
   }
 
-  /** Returns whether it became a dead letter. */
-  private boolean send(OutboxRow row) {
+  /** Returns why it became a dead letter; null where it did not. */
+  private @Nullable String send(OutboxRow row) {
     RecordFactory.Outgoing outgoing = factory.of(row, clock.millis());
     var unused =
         producer.send(
@@ -188,10 +192,10 @@ final class BatchPublisher
             (metadata, error) -> {
               // The commit will fail by itself; the next session must not run into it again.
               if (error instanceof RecordTooLargeException) {
-                refusedEventIds.add(row.eventId());
+                RecordFactory.refused(refusedEventIds, row.eventId(), outgoing);
               }
             });
-    return outgoing.deadLetter();
+    return outgoing.deadLetterCode();
   }
 
   /**

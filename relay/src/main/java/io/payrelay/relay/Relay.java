@@ -78,7 +78,7 @@ public final class Relay implements AutoCloseable {
     this.backoff = new Backoff(config.backoffFirst(), config.backoffMax(), random);
     // Two processes may be given the same name by mistake: the nonce keeps them apart.
     this.owner = config.instanceName() + "#" + UUID.randomUUID();
-    this.upkeep = new OutboxUpkeep(database, metrics);
+    this.upkeep = new OutboxUpkeep(database, kafka, config, registry, random);
     this.thread = new Thread(this::run, "payrelay-relay");
   }
 

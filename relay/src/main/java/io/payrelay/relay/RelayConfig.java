@@ -10,6 +10,7 @@ import java.net.UnknownHostException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.stream.Stream;
 
 /** How the relay works. Immutable. */
 public record RelayConfig(
@@ -24,7 +25,8 @@ public record RelayConfig(
     Duration transactionTimeout,
     Duration backoffFirst,
     Duration backoffMax,
-    Path schemasDir) {
+    Path schemasDir,
+    UpkeepConfig upkeep) {
 
   private static final String IDENTIFIER = "[a-z_][a-z0-9_]{0,62}";
 
@@ -102,20 +104,23 @@ public record RelayConfig(
 
   /** All of them. */
   public static final List<Setting<?>> SETTINGS =
-      List.of(
-          SLOT_NAME,
-          PUBLICATION_NAME,
-          INSTANCE_NAME,
-          LEASE,
-          LEASE_RENEW,
-          POLL_INTERVAL,
-          BATCH_SIZE_MAX,
-          HEARTBEAT_INTERVAL,
-          TRANSACTION_TIMEOUT,
-          BACKOFF_FIRST,
-          BACKOFF_MAX,
-          FRAMING,
-          SCHEMAS_DIR);
+      Stream.concat(
+              Stream.<Setting<?>>of(
+                  SLOT_NAME,
+                  PUBLICATION_NAME,
+                  INSTANCE_NAME,
+                  LEASE,
+                  LEASE_RENEW,
+                  POLL_INTERVAL,
+                  BATCH_SIZE_MAX,
+                  HEARTBEAT_INTERVAL,
+                  TRANSACTION_TIMEOUT,
+                  BACKOFF_FIRST,
+                  BACKOFF_MAX,
+                  FRAMING,
+                  SCHEMAS_DIR),
+              UpkeepConfig.SETTINGS.stream())
+          .toList();
 
   /** Refuses a lease that would run out between two renewals. */
   public RelayConfig {
@@ -142,7 +147,8 @@ public record RelayConfig(
         settings.read(TRANSACTION_TIMEOUT),
         settings.read(BACKOFF_FIRST),
         settings.read(BACKOFF_MAX),
-        settings.read(SCHEMAS_DIR));
+        settings.read(SCHEMAS_DIR),
+        UpkeepConfig.from(settings));
   }
 
   /**

@@ -5,6 +5,10 @@ import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
 import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
 
@@ -13,19 +17,24 @@ final class RelayMetrics {
 
   private final Counter rows;
   private final Counter transactions;
-  private final Counter deadLetters;
+  private final Map<String, Counter> deadLetters = new HashMap<>();
   private final Counter recoveries;
-  private final Counter upkeepFailures;
   private final Timer latency;
   private final AtomicLong slotLagBytes = new AtomicLong(-1);
 
   RelayMetrics(MeterRegistry registry, String slotName, Supplier<RelayState> state) {
     rows = counter(registry, slotName, "rows", "outbox rows published");
     transactions = counter(registry, slotName, "transactions", "Kafka transactions committed");
-    deadLetters = counter(registry, slotName, "dead.letters", "rows sent to the dead-letter topic");
+    for (String reason : RecordFactory.REASON_CODES) {
+      deadLetters.put(
+          reason,
+          Counter.builder("payrelay.relay.dead.letters")
+              .description("rows sent to the dead-letter topic")
+              .tag("slot", slotName)
+              .tag("reason", reason)
+              .register(registry));
+    }
     recoveries = counter(registry, slotName, "recoveries", "times the relay started anew");
-    upkeepFailures =
-        counter(registry, slotName, "upkeep.failures", "failed tries to make outbox partitions");
     latency =
         Timer.builder("payrelay.relay.latency")
             .description("from the commit in PostgreSQL to the commit in Kafka")
@@ -46,9 +55,11 @@ final class RelayMetrics {
     }
   }
 
-  void published(int rowCount, int deadLetterCount) {
+  void published(int rowCount, List<String> deadLetterReasons) {
     rows.increment(rowCount);
-    deadLetters.increment(deadLetterCount);
+    for (String reason : deadLetterReasons) {
+      Objects.requireNonNull(deadLetters.get(reason)).increment();
+    }
   }
 
   void transactionCommitted() {
@@ -61,10 +72,6 @@ final class RelayMetrics {
 
   void recovered() {
     recoveries.increment();
-  }
-
-  void upkeepFailed() {
-    upkeepFailures.increment();
   }
 
   void slotLag(long bytes) {
