@@ -117,8 +117,7 @@ final class DeadLettersCommand implements Runnable {
       @Option(names = "--limit", defaultValue = "50", description = "(${DEFAULT-VALUE})")
           int limit) {
     PrintWriter out = spec.commandLine().getOut();
-    List<DeadLetter> letters =
-        with(desk -> desk.list(orAll(which).filter(limit, unresolvedOnly)));
+    List<DeadLetter> letters = with(desk -> desk.list(orAll(which).filter(limit, unresolvedOnly)));
     letters.forEach(letter -> out.println(line(letter)));
     out.println(
         letters.isEmpty()
@@ -173,8 +172,7 @@ final class DeadLettersCommand implements Runnable {
           @Nullable String by,
       @Option(names = "--execute", description = "do it") boolean execute) {
     return outcomes(
-        with(
-            desk -> desk.redrive(ids(desk, chosen, orAll(which)), person(by), why, execute)),
+        with(desk -> desk.redrive(ids(desk, chosen, orAll(which)), person(by), why, execute)),
         execute);
   }
 
@@ -193,8 +191,7 @@ final class DeadLettersCommand implements Runnable {
           @Nullable String by,
       @Option(names = "--execute", description = "do it") boolean execute) {
     return outcomes(
-        with(
-            desk -> desk.discard(ids(desk, chosen, orAll(which)), person(by), why, execute)),
+        with(desk -> desk.discard(ids(desk, chosen, orAll(which)), person(by), why, execute)),
         execute);
   }
 

@@ -112,8 +112,16 @@ final class DeadLettersCommandIT {
         .contains(id + " would be redriven to payrelay.charge-requests")
         .contains("nothing was done: add --execute");
     String[] all = {
-      "dead-letters", "redrive", "--all", "--aggregate-id", aggregate, "--why", "schema mended",
-      "--by", "someone", "--execute"
+      "dead-letters",
+      "redrive",
+      "--all",
+      "--aggregate-id",
+      aggregate,
+      "--why",
+      "schema mended",
+      "--by",
+      "someone",
+      "--execute"
     };
     Result done = run(all);
     assertThat(done.out()).contains("redriven to payrelay.charge-requests").contains("1 of 1 done");

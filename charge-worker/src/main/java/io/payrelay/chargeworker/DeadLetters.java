@@ -27,8 +27,7 @@ final class DeadLetters implements AutoCloseable {
   private static final int VALUE_BYTES_MAX = 900_000;
 
   private static final List<String> OWN_HEADERS =
-      List.of(
-          "source", "reason_code", "reason", "original_topic", "position", "payload_truncated");
+      List.of("source", "reason_code", "reason", "original_topic", "position", "payload_truncated");
 
   private final Supplier<Producer<byte[], byte[]>> producers;
   private final List<Future<?>> sent = new ArrayList<>();

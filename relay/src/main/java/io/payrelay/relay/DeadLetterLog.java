@@ -27,9 +27,9 @@ import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Notes in PostgreSQL what the dead-letter topic holds. The topic forgets after its retention; a day
- * of the outbox with an unresolved dead letter must stay. Each record is noted once: what was found
- * and how far it was read are one transaction. Safe for any thread.
+ * Notes in PostgreSQL what the dead-letter topic holds. The topic forgets after its retention; a
+ * day of the outbox with an unresolved dead letter must stay. Each record is noted once: what was
+ * found and how far it was read are one transaction. Safe for any thread.
  */
 final class DeadLetterLog {
 

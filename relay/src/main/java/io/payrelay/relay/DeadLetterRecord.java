@@ -80,7 +80,7 @@ final class DeadLetterRecord {
 
   static String source(Headers headers) {
     String source = text(headers, "source");
-    if (RELAY.equals(source) || CHARGE_WORKER.equals(source)) {
+    if (source != null && (source.equals(RELAY) || source.equals(CHARGE_WORKER))) {
       return source;
     }
     // Written before there was such a header.

@@ -177,8 +177,7 @@ public final class DeadLetters implements AutoCloseable {
         DeadLetterSender.Planned planned = planned(letter);
         if (planned.record() != null) {
           session.send(planned.record(), marker(letter, DeadLetter.REDRIVEN, by, why));
-          outcomes.add(
-              new Outcome(letter, true, "redriven to " + planned.record().topic()));
+          outcomes.add(new Outcome(letter, true, "redriven to " + planned.record().topic()));
         } else {
           outcomes.add(new Outcome(letter, false, planned.sentence()));
         }

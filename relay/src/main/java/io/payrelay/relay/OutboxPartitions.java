@@ -38,8 +38,7 @@ final class OutboxPartitions {
 
   /** Gives the rows of a filled DEFAULT another home; the name it has then, or null. */
   @Nullable String rotateDefault() throws SQLException {
-    return text(
-        "SELECT payrelay.rotate_outbox_default(?, ?)", config.daysAhead(), lockTimeoutMs());
+    return text("SELECT payrelay.rotate_outbox_default(?, ?)", config.daysAhead(), lockTimeoutMs());
   }
 
   /** Makes the days ahead; how many were missing. */

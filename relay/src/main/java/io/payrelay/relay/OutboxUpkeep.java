@@ -69,6 +69,11 @@ final class OutboxUpkeep implements AutoCloseable {
     }
   }
 
+  /** Another relay does it now: what this one knew would only grow old. */
+  void forget() {
+    metrics.forget();
+  }
+
   private void round() {
     try {
       boolean ok = tryRound();

@@ -132,8 +132,7 @@ final class RecordFactory {
         .orElse(Topics.RECORD_BYTES_MAX_DEFAULT);
   }
 
-  private Outgoing deadLetter(
-      OutboxRow row, String topic, String code, String reason, long nowMs) {
+  private Outgoing deadLetter(OutboxRow row, String topic, String code, String reason, long nowMs) {
     byte[] key = row.aggregateId().getBytes(UTF_8);
     byte[] payload = row.payload().getBytes(UTF_8);
     RecordHeaders headers = cloudEvent(row);

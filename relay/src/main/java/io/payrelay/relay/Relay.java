@@ -199,6 +199,7 @@ public final class Relay implements AutoCloseable {
         said = true;
       }
       state = RelayState.STANDBY;
+      upkeep.forget();
       pause(parts.config().leaseRenew().dividedBy(2));
     }
     return false;

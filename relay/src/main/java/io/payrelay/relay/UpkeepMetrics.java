@@ -79,6 +79,11 @@ final class UpkeepMetrics {
     }
   }
 
+  void forget() {
+    state = null;
+    okNs = null;
+  }
+
   private double of(java.util.function.ToLongFunction<OutboxPartitions.State> value) {
     OutboxPartitions.State known = state;
     return known == null ? Double.NaN : value.applyAsLong(known);

@@ -182,8 +182,7 @@ class DeadLettersIT {
       try (Admin admin = Admin.create(fixture.kafka().clientProperties("admin"))) {
         Topics.ensure(admin, List.of(Topic.forEvents(TOPIC)));
       }
-      DeadLetterSender slow =
-          new DeadLetterSender(fixture.kafka(), mended, Clock.systemUTC());
+      DeadLetterSender slow = new DeadLetterSender(fixture.kafka(), mended, Clock.systemUTC());
       try (DeadLetters desk = fixture.deadLetters(mended);
           DeadLetterSender.Session first = slow.open()) {
         DeadLetter letter = awaitOne(desk, fixture, aggregate);
@@ -260,8 +259,7 @@ class DeadLettersIT {
             new ProducerRecord<>(Topic.DEAD_LETTER, aggregate.getBytes(UTF_8), new byte[1]);
         send(fixture, unseen);
         admin
-            .deleteRecords(
-                Map.of(DeadLetterLog.PARTITION, RecordsToDelete.beforeOffset(-1)))
+            .deleteRecords(Map.of(DeadLetterLog.PARTITION, RecordsToDelete.beforeOffset(-1)))
             .all()
             .get();
       }

@@ -64,9 +64,9 @@ class PoisonIT {
     poison.add(new Poison("NobodyKnows", charge("m", "1"), "unknown_type"));
     poison.add(new Poison("NobodyKnows", "null", "unknown_type"));
     poison.add(
-        new Poison("ChargeRequested", charge("m", "1").replace("}", ",\"p\":1,\"p\":2}"), "not_json"));
-    poison.add(
-        new Poison("ChargeRequested", "[".repeat(2000) + "]".repeat(2000), "not_json"));
+        new Poison(
+            "ChargeRequested", charge("m", "1").replace("}", ",\"p\":1,\"p\":2}"), "not_json"));
+    poison.add(new Poison("ChargeRequested", "[".repeat(2000) + "]".repeat(2000), "not_json"));
     poison.add(new Poison("ChargeRequested", charge("m", "1".repeat(2000)), "not_json"));
     return poison;
   }
@@ -77,8 +77,8 @@ class PoisonIT {
         OutboxOracle oracle = fixture.oracle()) {
       // The first try to publish them fails just before the commit: neither they nor what came
       // with them may come twice.
-      Relay relay = fixture.start(FaultPlan.failAt(RelayFaults.Point.BEFORE_COMMIT, 1));
-      RelayFixture.awaitState(relay, RelayState.ACTIVE);
+      FaultPlan plan = FaultPlan.failAt(RelayFaults.Point.AFTER_SENDS, 1);
+      RelayFixture.awaitState(fixture.start(plan), RelayState.ACTIVE);
       List<Poison> poison = poison();
       try (Connection connection = fixture.connect()) {
         connection.setAutoCommit(false);
@@ -94,6 +94,7 @@ class PoisonIT {
 
       OutboxOracle.Verdict verdict = oracle.await(LIMIT);
 
+      assertThat(plan.wasReached()).isTrue();
       assertThat(verdict.clean()).as("%s", verdict).isTrue();
       assertThat(verdict.rows()).isEqualTo(poison.size() * 2L + 7);
       assertThat(oracle.deadLetters())
@@ -135,7 +136,8 @@ class PoisonIT {
           .allSatisfy(
               letter ->
                   assertThat(header(letter, "reason"))
-                      .isEqualTo("record is larger than the 20000 bytes of " + Topic.CHARGE_REQUESTS));
+                      .isEqualTo(
+                          "record is larger than the 20000 bytes of " + Topic.CHARGE_REQUESTS));
       assertThat(counted(fixture, "too_large")).isEqualTo(2);
       assertThat(fixture.meters.get("payrelay.relay.recoveries").counter().count()).isZero();
     }
@@ -236,7 +238,13 @@ class PoisonIT {
 
     private String limit(String topic) throws Exception {
       ConfigResource resource = new ConfigResource(ConfigResource.Type.TOPIC, topic);
-      return admin.describeConfigs(List.of(resource)).all().get().get(resource).get(BYTES_MAX).value();
+      return admin
+          .describeConfigs(List.of(resource))
+          .all()
+          .get()
+          .get(resource)
+          .get(BYTES_MAX)
+          .value();
     }
 
     private void alter(String topic, AlterConfigOp op) throws Exception {

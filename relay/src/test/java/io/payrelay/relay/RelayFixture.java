@@ -121,8 +121,7 @@ final class RelayFixture implements AutoCloseable {
   DeadLetters deadLetters(EventCatalogue catalogue) throws SQLException {
     String operator = relayUser.replace("relay_", "operator_");
     if (query("SELECT 1 FROM pg_roles WHERE rolname = '%s'".formatted(operator)) == null) {
-      execute(
-          "CREATE ROLE %s LOGIN PASSWORD 'any' IN ROLE payrelay_operator".formatted(operator));
+      execute("CREATE ROLE %s LOGIN PASSWORD 'any' IN ROLE payrelay_operator".formatted(operator));
     }
     return DeadLetters.open(
         new DatabaseConfig(jdbcUrl, operator, new Secret("any"), 2, Duration.ofSeconds(5)),

@@ -159,8 +159,8 @@ final class JsonToAvro {
     return items;
   }
 
-  private Map<String, @Nullable Object> map(
-      JsonNode json, Schema schema, String path, int depth) throws EncodingException {
+  private Map<String, @Nullable Object> map(JsonNode json, Schema schema, String path, int depth)
+      throws EncodingException {
     if (!json.isObject()) {
       throw mismatch(path, "an object");
     }

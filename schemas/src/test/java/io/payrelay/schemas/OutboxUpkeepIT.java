@@ -64,7 +64,9 @@ class OutboxUpkeepIT {
   private String pastDay(int daysAgo) throws SQLException {
     run(
         owner,
-        "SELECT payrelay.create_outbox_partition((now() AT TIME ZONE 'UTC')::date - " + daysAgo + ")");
+        "SELECT payrelay.create_outbox_partition((now() AT TIME ZONE 'UTC')::date - "
+            + daysAgo
+            + ")");
     run(owner, insertAt("now() - interval '%d days'".formatted(daysAgo)));
     return value(
         owner,
@@ -81,9 +83,7 @@ class OutboxUpkeepIT {
   }
 
   private void confirmSlot() throws SQLException {
-    run(
-        owner,
-        "SELECT pg_replication_slot_advance('%s', pg_current_wal_lsn())".formatted(slot));
+    run(owner, "SELECT pg_replication_slot_advance('%s', pg_current_wal_lsn())".formatted(slot));
   }
 
   /** As the relay does it after it has read the topic to its end. */
@@ -120,7 +120,8 @@ class OutboxUpkeepIT {
 
   private void dropDaysFromTodayOn() throws SQLException {
     for (String name :
-        rows(owner, "SELECT partition_name FROM payrelay.outbox_partitions() WHERE to_at > now()")) {
+        rows(
+            owner, "SELECT partition_name FROM payrelay.outbox_partitions() WHERE to_at > now()")) {
       run(owner, "DROP TABLE payrelay." + name);
     }
   }
@@ -137,7 +138,10 @@ class OutboxUpkeepIT {
     assertThat(rotated).startsWith("outbox_default_2");
     assertThat(rows(owner, "SELECT ctid, xmin FROM payrelay.outbox ORDER BY 1"))
         .hasToString(before);
-    assertThat(rows(owner, "SELECT DISTINCT relname FROM payrelay.outbox o JOIN pg_class c ON c.oid = o.tableoid"))
+    assertThat(
+            rows(
+                owner,
+                "SELECT DISTINCT relname FROM payrelay.outbox o JOIN pg_class c ON c.oid = o.tableoid"))
         .containsExactly(rotated);
     // Today goes on there, tomorrow has a partition of its own, DEFAULT stays empty.
     assertThat(value(relay, "SELECT payrelay.create_outbox_partitions(3)")).isEqualTo("3");
