@@ -67,12 +67,12 @@ class DeadLettersIT {
     return eventId;
   }
 
-  private static DeadLetter awaitOne(DeadLetters desk, RelayFixture fixture, String aggregate) {
-    return awaitSome(desk, fixture, aggregate, 1).get(0);
+  private static DeadLetter awaitOne(RelayFixture fixture, String aggregate) {
+    return awaitSome(fixture, aggregate, 1).get(0);
   }
 
   private static List<DeadLetter> awaitSome(
-      DeadLetters desk, RelayFixture fixture, String aggregate, int count) {
+      RelayFixture fixture, String aggregate, int count) {
     return await()
         .atMost(LIMIT)
         .until(
@@ -121,10 +121,7 @@ class DeadLettersIT {
     try (RelayFixture fixture = RelayFixture.shared().prepared()) {
       fixture.startActive();
       String eventId = poison(fixture, aggregate, PAYLOAD);
-      DeadLetter letter;
-      try (DeadLetters desk = fixture.deadLetters()) {
-        letter = awaitOne(desk, fixture, aggregate);
-      }
+      DeadLetter letter = awaitOne(fixture, aggregate);
       assertThat(letter.isUnresolved()).isTrue();
       assertThat(letter.source()).isEqualTo("relay");
       assertThat(letter.reasonCode()).isEqualTo("unknown_type");
@@ -185,7 +182,7 @@ class DeadLettersIT {
       DeadLetterSender slow = new DeadLetterSender(fixture.kafka(), mended, Clock.systemUTC());
       try (DeadLetters desk = fixture.deadLetters(mended);
           DeadLetterSender.Session first = slow.open()) {
-        DeadLetter letter = awaitOne(desk, fixture, aggregate);
+        DeadLetter letter = awaitOne(fixture, aggregate);
         ProducerRecord<byte[], byte[]> record =
             new ProducerRecord<>(TOPIC, aggregate.getBytes(UTF_8), new byte[] {1});
         assertThat(desk.redrive(List.of(letter.id()), "second", "x", true).get(0).done()).isTrue();
@@ -227,7 +224,7 @@ class DeadLettersIT {
       send(fixture, letter, elsewhere);
 
       try (DeadLetters desk = fixture.deadLetters()) {
-        List<DeadLetter> found = awaitSome(desk, fixture, aggregate, 2);
+        List<DeadLetter> found = awaitSome(fixture, aggregate, 2);
         List<DeadLetters.Outcome> outcomes =
             desk.redrive(found.stream().map(DeadLetter::id).toList(), "me", "fixed", true);
 
@@ -249,10 +246,7 @@ class DeadLettersIT {
     try (RelayFixture fixture = RelayFixture.shared().prepared()) {
       Relay relay = fixture.startActive();
       poison(fixture, aggregate, PAYLOAD);
-      DeadLetter letter;
-      try (DeadLetters desk = fixture.deadLetters()) {
-        letter = awaitOne(desk, fixture, aggregate);
-      }
+      DeadLetter letter = awaitOne(fixture, aggregate);
       relay.close();
       try (Admin admin = Admin.create(fixture.kafka().clientProperties("admin"))) {
         ProducerRecord<byte[], byte[]> unseen =

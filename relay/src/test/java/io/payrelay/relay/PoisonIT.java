@@ -111,7 +111,7 @@ class PoisonIT {
       }
       for (String code : List.of("mismatch", "json_null", "unknown_type", "not_json")) {
         assertThat(counted(fixture, code))
-            .isEqualTo(poison.stream().filter(one -> one.code().equals(code)).count());
+            .isEqualTo((double) poison.stream().filter(one -> one.code().equals(code)).count());
       }
     }
   }
@@ -230,26 +230,23 @@ class PoisonIT {
       admin = Admin.create(fixture.kafka().clientProperties("limits"));
     }
 
-    void set(String topic, int bytes) throws Exception {
+    void set(String topic, int bytes) {
       changed.add(topic);
       alter(topic, new AlterConfigOp(entry(bytes), AlterConfigOp.OpType.SET));
       await().atMost(LIMIT).until(() -> limit(topic).equals(Integer.toString(bytes)));
     }
 
-    private String limit(String topic) throws Exception {
+    private String limit(String topic) {
       ConfigResource resource = new ConfigResource(ConfigResource.Type.TOPIC, topic);
-      return admin
-          .describeConfigs(List.of(resource))
-          .all()
-          .get()
+      return Futures.get(admin.describeConfigs(List.of(resource)).all())
           .get(resource)
           .get(BYTES_MAX)
           .value();
     }
 
-    private void alter(String topic, AlterConfigOp op) throws Exception {
+    private void alter(String topic, AlterConfigOp op) {
       ConfigResource resource = new ConfigResource(ConfigResource.Type.TOPIC, topic);
-      admin.incrementalAlterConfigs(Map.of(resource, List.of(op))).all().get();
+      Futures.get(admin.incrementalAlterConfigs(Map.of(resource, List.of(op))).all());
     }
 
     private static ConfigEntry entry(int bytes) {
@@ -257,7 +254,7 @@ class PoisonIT {
     }
 
     @Override
-    public void close() throws Exception {
+    public void close() {
       for (String topic : changed) {
         alter(topic, new AlterConfigOp(entry(0), AlterConfigOp.OpType.DELETE));
       }
