@@ -38,8 +38,11 @@ class DeadLettersIT {
 
   @TempDir private Path folder;
 
-  /** An event type that the operator forgot at first. */
-  private EventCatalogue mended() throws Exception {
+  /** With an event type that the operator forgot at first, and its topic. */
+  private EventCatalogue mended(RelayFixture fixture) throws Exception {
+    try (Admin admin = Admin.create(fixture.kafka().clientProperties("admin"))) {
+      Topics.ensure(admin, List.of(Topic.forEvents(TOPIC)));
+    }
     Files.writeString(
         folder.resolve("event-catalogue.json"),
         "[{\"event_type\": \"OrderPlaced\", \"schema\": \"OrderPlaced.avsc\", \"topic\": \"%s\"}]"
@@ -137,10 +140,7 @@ class DeadLettersIT {
         assertThat(notYet.done()).isFalse();
         assertThat(notYet.sentence()).contains("would be a dead letter again");
       }
-      EventCatalogue mended = mended();
-      try (Admin admin = Admin.create(fixture.kafka().clientProperties("admin"))) {
-        Topics.ensure(admin, List.of(Topic.forEvents(TOPIC)));
-      }
+      EventCatalogue mended = mended(fixture);
       try (DeadLetters desk = fixture.deadLetters(mended)) {
         assertThat(desk.redrive(List.of(letter.id()), "me", "schema added", false).get(0))
             .isEqualTo(new DeadLetters.Outcome(letter, false, "would be redriven to " + TOPIC));
@@ -175,10 +175,7 @@ class DeadLettersIT {
     try (RelayFixture fixture = RelayFixture.shared().prepared()) {
       fixture.startActive();
       poison(fixture, aggregate, PAYLOAD);
-      EventCatalogue mended = mended();
-      try (Admin admin = Admin.create(fixture.kafka().clientProperties("admin"))) {
-        Topics.ensure(admin, List.of(Topic.forEvents(TOPIC)));
-      }
+      EventCatalogue mended = mended(fixture);
       DeadLetterSender slow = new DeadLetterSender(fixture.kafka(), mended, Clock.systemUTC());
       try (DeadLetters desk = fixture.deadLetters(mended);
           DeadLetterSender.Session first = slow.open()) {
@@ -258,7 +255,7 @@ class DeadLettersIT {
             .get();
       }
 
-      try (DeadLetters desk = fixture.deadLetters(mended())) {
+      try (DeadLetters desk = fixture.deadLetters(mended(fixture))) {
         assertThat(new String(desk.show(letter.id()).payload(), UTF_8)).isEqualTo(PAYLOAD);
         List<DeadLetter> gaps =
             desk.list(new DeadLetters.Filter(50, null, "gap", null, null, null, true));
