@@ -50,6 +50,8 @@ public final class AppSettings {
           TelemetryConfig.SETTINGS,
           GenericWebhookConfig.SETTINGS,
           IngestConfig.SETTINGS);
+  static final List<Setting<?>> DEAD_LETTERS =
+      join(DatabaseConfig.SETTINGS, KafkaConfig.SETTINGS, List.of(RelayConfig.SCHEMAS_DIR));
   static final List<Setting<?>> CLIENT = join(DatabaseConfig.SETTINGS, KafkaConfig.SETTINGS);
 
   /** Of the Kafka settings what is there: without them the database is asked alone. */
@@ -73,6 +75,7 @@ public final class AppSettings {
       case "webhook-ingest" -> WEBHOOK_INGEST;
       case "pay" -> CLIENT;
       case "status" -> STATUS;
+      case "dead-letters" -> DEAD_LETTERS;
       case "tail" -> KafkaConfig.SETTINGS;
       default -> List.of();
     };

@@ -23,6 +23,7 @@ import picocli.CommandLine.Spec;
       PayCommand.class,
       StatusCommand.class,
       TailCommand.class,
+      DeadLettersCommand.class,
       RepublishCommand.class,
       ConfigCommand.class,
       RolesCommand.class

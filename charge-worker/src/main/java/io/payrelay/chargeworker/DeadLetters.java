@@ -26,6 +26,9 @@ final class DeadLetters implements AutoCloseable {
   /** Below Kafka's own default limit of a request, with room for headers. */
   private static final int VALUE_BYTES_MAX = 900_000;
 
+  private static final List<String> OWN_HEADERS =
+      List.of("source", "reason_code", "reason", "original_topic", "position", "payload_truncated");
+
   private final Supplier<Producer<byte[], byte[]>> producers;
   private final List<Future<?>> sent = new ArrayList<>();
   private @Nullable Producer<byte[], byte[]> producer;
@@ -41,6 +44,12 @@ final class DeadLetters implements AutoCloseable {
     RecordHeaders headers = new RecordHeaders(source.headers().toArray());
     byte[] value = source.value();
     boolean truncated = value != null && value.length > VALUE_BYTES_MAX;
+    // What a redriven event carries of its earlier life must not be read as this one's.
+    for (String name : OWN_HEADERS) {
+      headers.remove(name);
+    }
+    headers.add("source", "charge-worker".getBytes(UTF_8));
+    headers.add("reason_code", "refused".getBytes(UTF_8));
     headers.add("reason", reason.getBytes(UTF_8));
     headers.add("original_topic", source.topic().getBytes(UTF_8));
     headers.add(

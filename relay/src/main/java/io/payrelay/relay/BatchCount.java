@@ -3,6 +3,7 @@ package io.payrelay.relay;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.function.ObjIntConsumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What one batch holds, for the meters: counted while it is sent, told once it is acknowledged.
@@ -13,14 +14,17 @@ final class BatchCount {
   private final Map<String, int[]> rowsByType = new HashMap<>();
   private long oldestCommitUsec;
   private int rows;
-  private int deadLetters;
+  private final Map<String, int[]> deadLettersByReason = new HashMap<>();
 
-  void add(OutboxRow row, boolean deadLetter) {
+  /** Counts a row; with why it became a dead letter, where it did. */
+  void add(OutboxRow row, @Nullable String deadLetterReason) {
     if (rows++ == 0) {
       // Rows come in the order of their commits.
       oldestCommitUsec = row.commitTimeUsec();
     }
-    deadLetters += deadLetter ? 1 : 0;
+    if (deadLetterReason != null) {
+      deadLettersByReason.computeIfAbsent(deadLetterReason, reason -> new int[1])[0]++;
+    }
     rowsByType.computeIfAbsent(row.eventType(), type -> new int[1])[0]++;
   }
 
@@ -28,13 +32,13 @@ final class BatchCount {
     return rows;
   }
 
-  int deadLetters() {
-    return deadLetters;
-  }
-
   /** Microseconds since 1970. */
   long oldestCommitUsec() {
     return oldestCommitUsec;
+  }
+
+  void forEachDeadLetter(ObjIntConsumer<String> action) {
+    deadLettersByReason.forEach((reason, count) -> action.accept(reason, count[0]));
   }
 
   void forEachType(ObjIntConsumer<String> action) {

@@ -6,6 +6,7 @@ import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.PayrelayException;
 import java.time.Duration;
 import java.time.InstantSource;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -221,8 +222,8 @@ final class BatchPublisher
     return null;
   }
 
-  /** Returns whether it became a dead letter. */
-  private boolean send(OutboxRow row) {
+  /** Returns why it became a dead letter; null where it did not. */
+  private @Nullable String send(OutboxRow row) {
     RecordFactory.Outgoing outgoing = factory.of(row, clock.millis());
     var unused =
         producer.send(
@@ -230,10 +231,10 @@ final class BatchPublisher
             (metadata, error) -> {
               // The commit will fail by itself; the next session must not run into it again.
               if (error instanceof RecordTooLargeException) {
-                refusedEventIds.add(row.eventId());
+                RecordFactory.refused(refusedEventIds, row.eventId(), outgoing);
               }
             });
-    return outgoing.deadLetter();
+    return outgoing.deadLetterCode();
   }
 
   /**

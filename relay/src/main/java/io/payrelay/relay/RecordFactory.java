@@ -10,6 +10,8 @@ import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
@@ -18,6 +20,7 @@ import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.header.internals.RecordHeaders;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Outbox rows to Kafka records: Avro by event type with CloudEvents headers, or, where that cannot
@@ -29,6 +32,24 @@ final class RecordFactory {
   private static final int OVERHEAD_BYTES = 512;
 
   private static final int HEADER_OVERHEAD_BYTES = 10;
+
+  /** A reason names fields, and a schema may nest them deeply. */
+  private static final int REASON_LENGTH_MAX = 500;
+
+  /** What is left of the original where the topic took less than it says. */
+  private static final int SHORT_PAYLOAD_BYTES = 1024;
+
+  /** Why a row became a dead letter, in a word to count by. */
+  static final String TOO_LARGE = "too_large";
+
+  private static final String CODEC_FAILED = "codec_failed";
+  private static final String JSON_NULL = "json_null";
+
+  /** What a word is that could be anything else; bounded, since meters are kept for each. */
+  static final List<String> REASON_CODES =
+      List.of("unknown_type", "not_json", "mismatch", TOO_LARGE, JSON_NULL, CODEC_FAILED);
+
+  private static final String SHORTER_DEAD_LETTER = "dead-letter:";
 
   /** Different texts whose header bytes are kept. */
   private static final int REMEMBERED_MAX = 1000;
@@ -46,8 +67,22 @@ final class RecordFactory {
   private long lastTimeUsec = Long.MIN_VALUE;
   private Header lastTime = header("ce_time", "");
 
-  /** A record to send. */
-  record Outgoing(ProducerRecord<byte[], byte[]> record, boolean deadLetter) {}
+  /**
+   * A record to send.
+   *
+   * @param deadLetterCode null: it is the event
+   */
+  record Outgoing(ProducerRecord<byte[], byte[]> record, @Nullable String deadLetterCode) {
+
+    boolean deadLetter() {
+      return deadLetterCode != null;
+    }
+  }
+
+  /** Notes that Kafka has refused what was made of an event as too large. */
+  static void refused(Set<String> refusedEventIds, String eventId, Outgoing outgoing) {
+    refusedEventIds.add(outgoing.deadLetter() ? SHORTER_DEAD_LETTER + eventId : eventId);
+  }
 
   /**
    * Makes records.
@@ -74,10 +109,11 @@ final class RecordFactory {
     try {
       value = codec.encode(row.eventType(), row.payload());
     } catch (EncodingException e) {
-      return deadLetter(row, topic, reason(e), nowMs);
+      return deadLetter(row, topic, code(e, row), reason(e), nowMs);
     } catch (RuntimeException e) {
       // One row must never stop the stream, not even by a fault of the codec.
-      return deadLetter(row, topic, "codec failed: " + e.getClass().getSimpleName(), nowMs);
+      return deadLetter(
+          row, topic, CODEC_FAILED, "codec failed: " + e.getClass().getSimpleName(), nowMs);
     }
     byte[] key = row.aggregateId().getBytes(UTF_8);
     RecordHeaders headers = cloudEvent(row);
@@ -89,9 +125,13 @@ final class RecordFactory {
     int limit = limitOf(topic);
     if (size(key, value, headers) > limit || refusedEventIds.contains(row.eventId())) {
       return deadLetter(
-          row, topic, "record is larger than the %d bytes of %s".formatted(limit, topic), nowMs);
+          row,
+          topic,
+          TOO_LARGE,
+          "record is larger than the %d bytes of %s".formatted(limit, topic),
+          nowMs);
     }
-    return new Outgoing(new ProducerRecord<>(topic, null, nowMs, key, value, headers), false);
+    return new Outgoing(new ProducerRecord<>(topic, null, nowMs, key, value, headers), null);
   }
 
   /** The largest record any topic takes. */
@@ -102,21 +142,27 @@ final class RecordFactory {
         .orElse(Topics.RECORD_BYTES_MAX_DEFAULT);
   }
 
-  private Outgoing deadLetter(OutboxRow row, String topic, String reason, long nowMs) {
+  private Outgoing deadLetter(OutboxRow row, String topic, String code, String reason, long nowMs) {
     byte[] key = row.aggregateId().getBytes(UTF_8);
     byte[] payload = row.payload().getBytes(UTF_8);
     RecordHeaders headers = cloudEvent(row);
     headers.add(JSON);
-    headers.add(header("reason", reason));
+    headers.add(header("source", "relay"));
+    headers.add(header("reason_code", code));
+    headers.add(
+        header("reason", reason.substring(0, Math.min(reason.length(), REASON_LENGTH_MAX))));
     headers.add(header("original_type", row.eventType()));
     headers.add(header("original_topic", topic));
     headers.add(header("position", Lsn.text(row.lsn()) + " of transaction " + row.txId()));
     headers.add(header("payload_bytes", Integer.toString(payload.length)));
-    int room = limitOf(Topic.DEAD_LETTER) - size(key, new byte[0], headers);
+    int room =
+        refusedEventIds.contains(SHORTER_DEAD_LETTER + row.eventId())
+            ? SHORT_PAYLOAD_BYTES
+            : limitOf(Topic.DEAD_LETTER) - size(key, new byte[0], headers);
     byte[] value = payload.length <= room ? payload : prefix(payload, room);
     headers.add(header("payload_truncated", Boolean.toString(value.length < payload.length)));
     return new Outgoing(
-        new ProducerRecord<>(Topic.DEAD_LETTER, null, nowMs, key, value, headers), true);
+        new ProducerRecord<>(Topic.DEAD_LETTER, null, nowMs, key, value, headers), code);
   }
 
   private RecordHeaders cloudEvent(OutboxRow row) {
@@ -180,6 +226,13 @@ final class RecordFactory {
       end--;
     }
     return Arrays.copyOf(utf8, end);
+  }
+
+  private static String code(EncodingException e, OutboxRow row) {
+    if (row.payload().strip().equals("null") && e.kind() == EncodingException.Kind.MISMATCH) {
+      return JSON_NULL;
+    }
+    return e.kind().name().toLowerCase(Locale.ROOT);
   }
 
   private static String reason(EncodingException e) {

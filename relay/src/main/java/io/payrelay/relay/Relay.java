@@ -96,7 +96,7 @@ public final class Relay implements AutoCloseable {
     this.backoff = new Backoff(config.backoffFirst(), config.backoffMax(), random);
     // Two processes may be given the same name by mistake: the nonce keeps them apart.
     this.owner = config.instanceName() + "#" + UUID.randomUUID();
-    this.upkeep = new OutboxUpkeep(database, metrics);
+    this.upkeep = new OutboxUpkeep(database, kafka, config, registry, random);
     this.kafkaReach = new KafkaReach(kafka, "payrelay-relay-health");
     this.thread = new Thread(this::run, "payrelay-relay");
   }
@@ -252,6 +252,7 @@ public final class Relay implements AutoCloseable {
       standingBy = true;
       // Also while standing by: the slot's lag must be seen where no relay is active.
       parts.metrics().slot(lease.watch());
+      upkeep.forget();
       pause(parts.config().leaseRenew().dividedBy(2));
     }
     return false;

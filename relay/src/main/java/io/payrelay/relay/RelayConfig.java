@@ -27,7 +27,8 @@ public record RelayConfig(
     Duration backoffMax,
     Path schemasDir,
     boolean slotFailover,
-    FramingConfig framing) {
+    FramingConfig framing,
+    UpkeepConfig upkeep) {
 
   private static final String IDENTIFIER = "[a-z_][a-z0-9_]{0,62}";
 
@@ -103,8 +104,8 @@ public record RelayConfig(
 
   /** All of them. */
   public static final List<Setting<?>> SETTINGS =
-      Stream.<Setting<?>>concat(
-              Stream.of(
+      Stream.of(
+              Stream.<Setting<?>>of(
                   SLOT_NAME,
                   PUBLICATION_NAME,
                   INSTANCE_NAME,
@@ -117,8 +118,10 @@ public record RelayConfig(
                   BACKOFF_FIRST,
                   BACKOFF_MAX,
                   SCHEMAS_DIR,
-                   SLOT_FAILOVER),
-              FramingConfig.SETTINGS.stream())
+                  SLOT_FAILOVER),
+              FramingConfig.SETTINGS.stream(),
+              UpkeepConfig.SETTINGS.stream())
+          .flatMap(all -> all)
           .toList();
 
   /** Refuses values that do not go together. */
@@ -154,7 +157,8 @@ public record RelayConfig(
         settings.read(BACKOFF_MAX),
         settings.read(SCHEMAS_DIR),
         settings.read(SLOT_FAILOVER),
-        FramingConfig.from(settings));
+        FramingConfig.from(settings),
+        UpkeepConfig.from(settings));
   }
 
   /**

@@ -10,6 +10,7 @@ import io.payrelay.schemas.EventType;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import java.util.stream.DoubleStream;
@@ -34,9 +35,8 @@ final class RelayMetrics {
   private final Counter otherRows;
   private final Counter committed;
   private final Counter aborted;
-  private final Counter deadLetters;
+  private final Map<String, Counter> deadLetters = new HashMap<>();
   private final Counter recoveries;
-  private final Counter upkeepFailures;
   private final Timer commitToAcknowledged;
   private volatile SlotWatch slot = SlotWatch.UNKNOWN;
   private volatile long progressNs = System.nanoTime();
@@ -49,15 +49,17 @@ final class RelayMetrics {
     for (EventType type : catalogue.all()) {
       rows.put(type.name(), rowsOf(type.name(), tags, registry));
     }
+    for (String reason : RecordFactory.REASON_CODES) {
+      deadLetters.put(
+          reason,
+          counter("dead.letters", "rows sent to the dead-letter topic", tags)
+              .tag("reason", reason)
+              .register(registry));
+    }
     otherRows = rowsOf(OTHER_TYPE, tags, registry);
     committed = transactions("committed", tags, registry);
     aborted = transactions("aborted", tags, registry);
-    deadLetters =
-        counter("dead.letters", "rows sent to the dead-letter topic", tags).register(registry);
     recoveries = counter("recoveries", "times the relay started anew", tags).register(registry);
-    upkeepFailures =
-        counter("upkeep.failures", "failed tries to make outbox partitions", tags)
-            .register(registry);
     commitToAcknowledged =
         Timer.builder("payrelay.relay.commit.to.acknowledged")
             .description(
@@ -71,7 +73,8 @@ final class RelayMetrics {
   /** A batch is in Kafka. */
   void published(BatchCount batch, Duration oldestCommitToNow) {
     batch.forEachType((type, count) -> rows.getOrDefault(type, otherRows).increment(count));
-    deadLetters.increment(batch.deadLetters());
+    batch.forEachDeadLetter(
+        (reason, count) -> Objects.requireNonNull(deadLetters.get(reason)).increment(count));
     // A database clock ahead of ours must not hide that there was a batch.
     commitToAcknowledged.record(oldestCommitToNow.isNegative() ? Duration.ZERO : oldestCommitToNow);
   }
@@ -92,10 +95,6 @@ final class RelayMetrics {
 
   void recovered() {
     recoveries.increment();
-  }
-
-  void upkeepFailed() {
-    upkeepFailures.increment();
   }
 
   void slot(SlotWatch seen) {

@@ -35,6 +35,9 @@ final class Topics {
   /** What Kafka takes where nobody has set another size. */
   static final int RECORD_BYTES_MAX_DEFAULT = 1_048_588;
 
+  /** Room for what a dead letter says beside the original. */
+  private static final int DEAD_LETTER_BYTES_MIN = 16 * 1024;
+
   private static final int TRIES = 40;
   private static final long PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(100);
 
@@ -93,6 +96,13 @@ final class Topics {
     } catch (AuthorizationException e) {
       // Without the right to read configurations the default is the best guess.
       topics.forEach(name -> limits.put(name, RECORD_BYTES_MAX_DEFAULT));
+    }
+    int deadLetter = limits.getOrDefault(Topic.DEAD_LETTER, RECORD_BYTES_MAX_DEFAULT);
+    if (deadLetter < DEAD_LETTER_BYTES_MIN) {
+      // A row that is refused there too would stop the stream.
+      throw StartupCheck.refused(
+          "Topic %s takes records of %d bytes only: set its max.message.bytes to %d or more with kafka-configs"
+              .formatted(Topic.DEAD_LETTER, deadLetter, DEAD_LETTER_BYTES_MIN));
     }
     return limits;
   }

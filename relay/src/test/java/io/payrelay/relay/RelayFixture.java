@@ -147,6 +147,23 @@ final class RelayFixture implements AutoCloseable {
     relays.add(relay);
   }
 
+  /** As an operator with the least rights sees them. */
+  DeadLetters deadLetters() throws SQLException {
+    return deadLetters(EventCatalogue.builtIn());
+  }
+
+  DeadLetters deadLetters(EventCatalogue catalogue) throws SQLException {
+    String operator = relayUser.replace("relay_", "operator_");
+    if (query("SELECT 1 FROM pg_roles WHERE rolname = '%s'".formatted(operator)) == null) {
+      execute("CREATE ROLE %s LOGIN PASSWORD 'any' IN ROLE payrelay_operator".formatted(operator));
+    }
+    return DeadLetters.open(
+        new DatabaseConfig(jdbcUrl, operator, new Secret("any"), 2, Duration.ofSeconds(5)),
+        kafka(),
+        catalogue,
+        Clock.systemUTC());
+  }
+
   Relay startActive() {
     Relay relay = start();
     awaitState(relay, RelayState.ACTIVE);

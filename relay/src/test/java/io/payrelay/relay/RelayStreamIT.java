@@ -1,6 +1,5 @@
 package io.payrelay.relay;
 
-import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
@@ -52,61 +51,6 @@ class RelayStreamIT {
 
       assertThat(verdict.rows()).isEqualTo(3 * 70);
       assertThat(verdict.clean()).as("%s", verdict).isTrue();
-    }
-  }
-
-  @Test
-  void rowThatCannotBeEncodedGoesToDeadLettersAndTheStreamGoesOn() throws Exception {
-    try (RelayFixture fixture = RelayFixture.shared().prepared();
-        OutboxOracle oracle = fixture.oracle()) {
-      fixture.startActive();
-      fixture.insertCommitted(3, 2);
-      for (String[] poison :
-          new String[][] {
-            {"NobodyKnows", "{\"a\": 1}"},
-            {"ChargeRequested", "{\"payment_id\": 17}"},
-            {"ChargeRequested", "null"},
-            {"ChargeRequested", "\"" + "x".repeat(890_000) + "\""}
-          }) {
-        fixture.execute(
-            """
-            INSERT INTO payrelay.outbox (aggregate_type, aggregate_id, event_type, payload)
-            VALUES ('payment', 'poison', '%s', '%s')
-            """
-                .formatted(poison[0], poison[1]));
-      }
-      fixture.insertCommitted(3, 2);
-
-      OutboxOracle.Verdict verdict = oracle.await(LIMIT);
-
-      assertThat(verdict.rows()).isEqualTo(16);
-      assertThat(verdict.clean()).as("%s", verdict).isTrue();
-      assertThat(oracle.deadLetters()).hasSize(4);
-      assertThat(new String(oracle.deadLetters().get(0).value(), UTF_8)).isEqualTo("{\"a\": 1}");
-      assertThat(oracle.deadLetters())
-          .allSatisfy(letter -> assertThat(letter.headers().lastHeader("reason")).isNotNull());
-      assertThat(fixture.meters.get("payrelay.relay.dead.letters").counter().count()).isEqualTo(4);
-    }
-  }
-
-  @Test
-  void idleOutboxDoesNotHoldBackTheWalOfOthers() throws Exception {
-    try (RelayFixture fixture = RelayFixture.shared().prepared()) {
-      fixture.startActive();
-      fixture.insertCommitted(1, 1);
-      fixture.execute("CREATE TABLE foreign_table (filler text)");
-
-      for (int i = 0; i < 10; i++) {
-        fixture.execute(
-            "INSERT INTO foreign_table SELECT repeat('x', 1000) FROM generate_series(1, 2000)");
-      }
-
-      await()
-          .atMost(Duration.ofSeconds(15))
-          .untilAsserted(
-              () ->
-                  assertThat(fixture.meters.get("payrelay.relay.slot.lag").gauge().value())
-                      .isBetween(0.0, 500_000.0));
     }
   }
 

@@ -8,8 +8,30 @@ public final class EncodingException extends Exception {
 
   private static final long serialVersionUID = 1L;
 
-  /** A payload or record that cannot be converted. */
+  private final Kind kind;
+
+  /** What is wrong, as far as counting it needs to know. */
+  public enum Kind {
+    UNKNOWN_TYPE,
+    NOT_JSON,
+    MISMATCH,
+    TOO_LARGE
+  }
+
+  /** A payload or record that does not fit. */
   public EncodingException(String message) {
-    super(message);
+    this(Kind.MISMATCH, message);
+  }
+
+  /** A payload that cannot be converted. */
+  public EncodingException(Kind kind, String message) {
+    // Without a stack trace: the message says it all, and a flood of bad payloads must stay cheap.
+    super(message, null, false, false);
+    this.kind = kind;
+  }
+
+  /** What is wrong. */
+  public Kind kind() {
+    return kind;
   }
 }

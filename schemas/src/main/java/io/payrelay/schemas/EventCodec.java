@@ -43,6 +43,18 @@ public final class EventCodec {
   private static final int MARKER = 0xC301;
   private static final int HEADER_BYTES = 10;
   private static final int CONFLUENT_HEADER_BYTES = 5;
+
+  /** More fits into no topic, and a schema's defaults can make very much of a small payload. */
+  private static final int ENCODED_BYTES_MAX = 16 * 1024 * 1024;
+
+  /** More than any payload needs whose unions can be told apart. */
+  private static final int STEPS_FOR_CHARACTER = 4;
+
+  private static final int STEPS_MORE = 10_000;
+
+  private static final int BUFFER_BYTES = 1024;
+  private static final int BUFFER_BYTES_KEPT = 1024 * 1024;
+
   private static final ObjectReader JSON =
       JsonMapper.builder()
           .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
@@ -54,10 +66,48 @@ public final class EventCodec {
   private final Map<String, Writer> writers = new HashMap<>();
   private final Map<String, String> dataSchemas = new HashMap<>();
   private final Map<Long, Schema> schemas = new HashMap<>();
-  private final ByteArrayOutputStream buffer = new ByteArrayOutputStream(1024);
+  private final BoundedBuffer buffer = new BoundedBuffer();
   private final BinaryEncoder encoder = EncoderFactory.get().directBinaryEncoder(buffer, null);
 
   private record Writer(EventType type, byte[] header, GenericDatumWriter<Object> datum) {}
+
+  /** Takes up to a limit, and does not keep the memory of the largest record for good. */
+  private static final class BoundedBuffer extends ByteArrayOutputStream {
+
+    private boolean full;
+
+    BoundedBuffer() {
+      super(BUFFER_BYTES);
+    }
+
+    @Override
+    public synchronized void write(int b) {
+      if (fits(1)) {
+        super.write(b);
+      }
+    }
+
+    @Override
+    public synchronized void write(byte[] bytes, int offset, int length) {
+      if (fits(length)) {
+        super.write(bytes, offset, length);
+      }
+    }
+
+    @Override
+    public synchronized void reset() {
+      super.reset();
+      full = false;
+      if (buf.length > BUFFER_BYTES_KEPT) {
+        buf = new byte[BUFFER_BYTES];
+      }
+    }
+
+    private boolean fits(int length) {
+      full = full || length > ENCODED_BYTES_MAX - count;
+      return !full;
+    }
+  }
 
   /** A codec for the catalogue's types that writes the single-object framing. */
   public EventCodec(EventCatalogue catalogue) {
@@ -110,10 +160,13 @@ public final class EventCodec {
   public byte[] encode(String eventType, String json) throws EncodingException {
     Writer writer = writers.get(eventType);
     if (writer == null) {
-      throw new EncodingException("event type " + eventType + " is not in the catalogue");
+      throw new EncodingException(
+          EncodingException.Kind.UNKNOWN_TYPE,
+          "event type " + eventType + " is not in the catalogue");
     }
     JsonNode node = parse(json);
-    Object value = JsonToAvro.convert(node, writer.type().schema(), "payload", 0);
+    int stepsMax = STEPS_FOR_CHARACTER * json.length() + STEPS_MORE;
+    Object value = JsonToAvro.convert(node, writer.type().schema(), stepsMax);
     buffer.reset();
     buffer.writeBytes(writer.header());
     try {
@@ -122,6 +175,11 @@ public final class EventCodec {
     } catch (IOException | AvroRuntimeException e) {
       // Without the cause: Avro's messages quote values.
       throw new EncodingException("payload does not fit the schema of " + eventType);
+    }
+    if (buffer.full) {
+      throw new EncodingException(
+          EncodingException.Kind.TOO_LARGE,
+          "payload has more than %d bytes when encoded".formatted(ENCODED_BYTES_MAX));
     }
     return buffer.toByteArray();
   }
@@ -197,12 +255,14 @@ public final class EventCodec {
     try {
       JsonNode node = JSON.readTree(json);
       if (node == null || node.isMissingNode()) {
-        throw new EncodingException("payload is empty");
+        throw new EncodingException(EncodingException.Kind.NOT_JSON, "payload is empty");
       }
       return node;
     } catch (JsonProcessingException e) {
       // Jackson's own message quotes the payload.
-      throw new EncodingException("payload is not one JSON value, or names a field twice");
+      throw new EncodingException(
+          EncodingException.Kind.NOT_JSON,
+          "payload is not one JSON value of bounded depth, or names a field twice");
     }
   }
 }

@@ -18,16 +18,38 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Plain JSON (a null is null, not Avro's tagged union) to the generic Avro value of a schema. A
- * field that the schema does not name is refused: it would be lost without a word. Stateless.
+ * field that the schema does not name is refused: it would be lost without a word. One object for
+ * one payload.
  */
 final class JsonToAvro {
 
   private static final int DEPTH_MAX = 64;
 
-  private JsonToAvro() {}
+  private final int stepsMax;
+  private int steps;
 
-  static @Nullable Object convert(JsonNode json, Schema schema, String path, int depth)
+  private JsonToAvro(int stepsMax) {
+    this.stepsMax = stepsMax;
+  }
+
+  /**
+   * Converts a payload.
+   *
+   * @param stepsMax bounds the work: a union of records that hold the union again would be tried in
+   *     all combinations
+   */
+  static @Nullable Object convert(JsonNode json, Schema schema, int stepsMax)
       throws EncodingException {
+    return new JsonToAvro(stepsMax).value(json, schema, "payload", 0);
+  }
+
+  private @Nullable Object value(JsonNode json, Schema schema, String path, int depth)
+      throws EncodingException {
+    if (++steps > stepsMax) {
+      throw new EncodingException(
+          EncodingException.Kind.TOO_LARGE,
+          "payload takes more than %d steps to convert".formatted(stepsMax));
+    }
     if (depth > DEPTH_MAX) {
       throw new EncodingException(path + " is nested deeper than " + DEPTH_MAX);
     }
@@ -37,7 +59,7 @@ final class JsonToAvro {
       case ARRAY -> array(json, schema, path, depth);
       case MAP -> map(json, schema, path, depth);
       case NULL -> expect(json.isNull(), null, path, "null");
-      case STRING -> expect(json.isTextual(), json.textValue(), path, "a string");
+      case STRING -> string(json, path);
       case BOOLEAN -> expect(json.isBoolean(), json.booleanValue(), path, "true or false");
       case INT ->
           expect(
@@ -76,7 +98,7 @@ final class JsonToAvro {
     };
   }
 
-  private static GenericData.Record record(JsonNode json, Schema schema, String path, int depth)
+  private GenericData.Record record(JsonNode json, Schema schema, String path, int depth)
       throws EncodingException {
     if (!json.isObject()) {
       throw mismatch(path, "an object");
@@ -88,7 +110,7 @@ final class JsonToAvro {
       JsonNode value = json.get(field.name());
       if (value != null) {
         used++;
-        record.put(field.pos(), convert(value, field.schema(), fieldPath, depth + 1));
+        record.put(field.pos(), value(value, field.schema(), fieldPath, depth + 1));
       } else if (field.hasDefaultValue()) {
         record.put(field.pos(), GenericData.get().getDefaultValue(field));
       } else {
@@ -106,7 +128,7 @@ final class JsonToAvro {
     return record;
   }
 
-  private static @Nullable Object union(JsonNode json, Schema schema, String path, int depth)
+  private @Nullable Object union(JsonNode json, Schema schema, String path, int depth)
       throws EncodingException {
     EncodingException refused = mismatch(path, "one of the union's types");
     for (Schema branch : schema.getTypes()) {
@@ -114,35 +136,41 @@ final class JsonToAvro {
         continue;
       }
       try {
-        return convert(json, branch, path, depth + 1);
+        return value(json, branch, path, depth + 1);
       } catch (EncodingException e) {
+        if (e.kind() == EncodingException.Kind.TOO_LARGE) {
+          throw e;
+        }
         refused = e;
       }
     }
     throw refused;
   }
 
-  private static List<@Nullable Object> array(JsonNode json, Schema schema, String path, int depth)
+  private List<@Nullable Object> array(JsonNode json, Schema schema, String path, int depth)
       throws EncodingException {
     if (!json.isArray()) {
       throw mismatch(path, "an array");
     }
     List<@Nullable Object> items = new ArrayList<>(json.size());
     for (JsonNode item : json) {
-      items.add(convert(item, schema.getElementType(), path + "[" + items.size() + "]", depth + 1));
+      items.add(value(item, schema.getElementType(), path + "[" + items.size() + "]", depth + 1));
     }
     return items;
   }
 
-  private static Map<String, @Nullable Object> map(
-      JsonNode json, Schema schema, String path, int depth) throws EncodingException {
+  private Map<String, @Nullable Object> map(JsonNode json, Schema schema, String path, int depth)
+      throws EncodingException {
     if (!json.isObject()) {
       throw mismatch(path, "an object");
     }
     Map<String, @Nullable Object> values = new HashMap<>();
     for (Map.Entry<String, JsonNode> entry : json.properties()) {
+      if (!isText(entry.getKey())) {
+        throw mismatch(path, "a map of text: a name has half a surrogate pair or a NUL");
+      }
       values.put(
-          entry.getKey(), convert(entry.getValue(), schema.getValueType(), path + ".*", depth + 1));
+          entry.getKey(), value(entry.getValue(), schema.getValueType(), path + ".*", depth + 1));
     }
     return values;
   }
@@ -171,6 +199,41 @@ final class JsonToAvro {
         json.longValue(),
         path,
         "a whole number of 64 bits");
+  }
+
+  private static String string(JsonNode json, String path) throws EncodingException {
+    String text = json.textValue();
+    if (text == null) {
+      throw mismatch(path, "a string");
+    }
+    if (!isText(text)) {
+      throw mismatch(path, "text: it has half a surrogate pair or a NUL");
+    }
+    return text;
+  }
+
+  /**
+   * An escape can name half a character, of which a question mark would come unseen in UTF-8, or
+   * the character NUL, which no text of PostgreSQL takes: consumers would stumble over it.
+   */
+  private static boolean isText(String text) {
+    for (int i = 0; i < text.length(); i++) {
+      char unit = text.charAt(i);
+      if (unit == 0) {
+        return false;
+      }
+      if (Character.isSurrogate(unit)) {
+        boolean pair =
+            Character.isHighSurrogate(unit)
+                && i + 1 < text.length()
+                && Character.isLowSurrogate(text.charAt(i + 1));
+        if (!pair) {
+          return false;
+        }
+        i++;
+      }
+    }
+    return true;
   }
 
   private static byte[] base64(JsonNode json, String path) throws EncodingException {

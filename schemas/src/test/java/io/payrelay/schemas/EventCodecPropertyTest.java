@@ -1,6 +1,8 @@
 package io.payrelay.schemas;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -31,23 +33,26 @@ class EventCodecPropertyTest {
     json.put("currency", "EUR");
     json.put("trace_id", traceId);
 
+    if (!isText(text) || (traceId != null && !isText(traceId))) {
+      assertThatThrownBy(() -> codec.encode("ChargeRequested", json.toString()))
+          .isInstanceOf(EncodingException.class);
+      return;
+    }
     GenericRecord record = codec.decode(codec.encode("ChargeRequested", json.toString()));
 
-    assertThat(record.get("payment_id")).hasToString(valid(text));
-    assertThat(record.get("merchant")).hasToString(valid(text + "x"));
+    assertThat(record.get("payment_id")).hasToString(text);
+    assertThat(record.get("merchant")).hasToString(text + "x");
     assertThat(record.get("amount_minor")).isEqualTo(amount);
     if (traceId == null) {
       assertThat(record.get("trace_id")).isNull();
     } else {
-      assertThat(record.get("trace_id")).hasToString(valid(traceId));
+      assertThat(record.get("trace_id")).hasToString(traceId);
     }
   }
 
-  /** Half a surrogate pair has no UTF-8 form. */
-  private static String valid(String text) {
-    return new String(
-        text.getBytes(java.nio.charset.StandardCharsets.UTF_8),
-        java.nio.charset.StandardCharsets.UTF_8);
+  /** Half a surrogate pair has no UTF-8 form, and PostgreSQL takes no NUL. */
+  private static boolean isText(String text) {
+    return text.equals(new String(text.getBytes(UTF_8), UTF_8)) && text.indexOf(0) < 0;
   }
 
   @Property(tries = 300)

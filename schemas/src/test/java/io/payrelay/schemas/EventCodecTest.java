@@ -7,6 +7,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.List;
@@ -17,6 +19,7 @@ import org.apache.avro.io.BinaryEncoder;
 import org.apache.avro.io.EncoderFactory;
 import org.apache.avro.message.BinaryMessageDecoder;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -56,6 +59,25 @@ class EventCodecTest {
             .decode(bytes);
 
     assertThat(record.get("trace_id")).hasToString("t");
+  }
+
+  @Test
+  void stopsWhereASmallPayloadBecomesVeryLarge(@TempDir Path folder) throws Exception {
+    Files.writeString(
+        folder.resolve("event-catalogue.json"),
+        "[{\"event_type\": \"Many\", \"schema\": \"Many.avsc\", \"topic\": \"many\"}]");
+    Files.writeString(
+        folder.resolve("Many.avsc"),
+        """
+        {"type": "record", "name": "Many", "fields": [{"name": "items", "type": {"type": "array", "items":
+          {"type": "record", "name": "Item", "fields": [{"name": "text", "type": "string", "default": "%s"}]}}}]}
+        """
+            .formatted("x".repeat(50_000)));
+    EventCodec many = new EventCodec(EventCatalogue.withFolder(folder));
+
+    assertThatThrownBy(() -> many.encode("Many", "{\"items\": [" + "{},".repeat(400) + "{}]}"))
+        .hasMessage("payload has more than 16777216 bytes when encoded");
+    assertThat(many.encode("Many", "{\"items\": [{}]}")).hasSizeBetween(50_000, 50_100);
   }
 
   @Test

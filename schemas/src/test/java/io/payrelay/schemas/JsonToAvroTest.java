@@ -17,10 +17,11 @@ import org.junit.jupiter.params.provider.CsvSource;
 class JsonToAvroTest {
 
   private static final ObjectMapper JSON = new ObjectMapper();
+  private static final int STEPS_MAX = 20_000;
 
   private static Object convert(String schema, String json) throws Exception {
     JsonNode node = JSON.readTree(json);
-    return JsonToAvro.convert(node, new Schema.Parser().parse(schema), "payload", 0);
+    return JsonToAvro.convert(node, new Schema.Parser().parse(schema), STEPS_MAX);
   }
 
   @ParameterizedTest
@@ -118,5 +119,31 @@ class JsonToAvroTest {
     assertThat(((GenericData.Record) convert(schema, "{}")).get("a")).isEqualTo(List.of(1));
     assertThatThrownBy(() -> convert(schema, "{\"b\": null}"))
         .hasMessage("payload.b is not a string");
+  }
+
+  @Test
+  void refusesTextThatConsumersCouldNotKeep() throws Exception {
+    String map = "{\"type\": \"map\", \"values\": \"int\"}";
+
+    assertThatThrownBy(() -> convert("\"string\"", "\"a\\ud800b\""))
+        .hasMessageContaining("half a surrogate pair");
+    assertThatThrownBy(() -> convert("\"string\"", "\"\\udc00\\ud800\""))
+        .isInstanceOf(EncodingException.class);
+    assertThatThrownBy(() -> convert(map, "{\"\\ud800\": 1}"))
+        .isInstanceOf(EncodingException.class);
+    assertThatThrownBy(() -> convert("\"string\"", "\"a\\u0000\""))
+        .hasMessage("payload is not text: it has half a surrogate pair or a NUL");
+    assertThat(convert("\"string\"", "\"\\ud83d\\ude00\"")).isEqualTo("\ud83d\ude00");
+  }
+
+  @Test
+  void givesUpWhereAUnionOfRecordsWouldBeTriedInAllCombinations() {
+    String schema =
+        "[{\"type\": \"record\", \"name\": \"A\", \"fields\": [{\"name\": \"r\", \"type\": [\"null\", \"A\","
+            + " {\"type\": \"record\", \"name\": \"B\", \"fields\": [{\"name\": \"r\","
+            + " \"type\": [\"null\", \"A\", \"B\"]}]}]}]}]";
+
+    assertThatThrownBy(() -> convert(schema, "{\"r\": ".repeat(29) + "7" + "}".repeat(29)))
+        .hasMessage("payload takes more than 20000 steps to convert");
   }
 }
