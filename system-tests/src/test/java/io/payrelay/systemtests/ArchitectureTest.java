@@ -77,6 +77,23 @@ final class ArchitectureTest {
           .because("it moves events and must not grow business logic");
 
   @ArchTest
+  static final ArchRule nothingInAWebhookMakesUsCallOut =
+      noClasses()
+          .that()
+          .resideInAPackage("io.payrelay.webhook..")
+          .or()
+          .resideInAPackage("io.payrelay.providers..")
+          .and()
+          .haveNameMatching(".*(Webhook|Stripe(Signatures|Facts|Amounts|Metadata)).*")
+          .should()
+          .dependOnClassesThat()
+          .resideInAPackage("java.net.http..")
+          .orShould()
+          .dependOnClassesThat()
+          .haveNameMatching("java\\.net\\.(Http.*|Socket|URL|URLConnection|InetAddress)")
+          .because("a certificate or callback that a request names would be fetched for anybody");
+
+  @ArchTest
   static final ArchRule theCoreIsPure =
       noClasses()
           .that()

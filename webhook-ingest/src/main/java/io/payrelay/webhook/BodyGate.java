@@ -136,6 +136,9 @@ final class BodyGate extends Handler.Wrapper {
     metrics.refused("unknown", reason);
     response.setStatus(status);
     response.getHeaders().put(HttpHeader.CONNECTION, "close");
+    if (status == 503) {
+      response.getHeaders().put(HttpHeader.RETRY_AFTER, "5");
+    }
     response.write(true, ByteBuffer.allocate(0), callback);
   }
 }

@@ -16,7 +16,6 @@ import java.util.Enumeration;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Objects;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
@@ -64,8 +63,14 @@ final class WebhookEndpoint {
   }
 
   void handle(Context context) {
-    Gate gate = Objects.requireNonNull(gates.get(context.pathParam("provider")), "body gate");
-    byte[] body = Objects.requireNonNull(context.<byte[]>attribute(BodyGate.BODY), "body gate");
+    Gate gate = gates.get(context.pathParam("provider"));
+    byte[] body = context.attribute(BodyGate.BODY);
+    if (gate == null || body == null) {
+      // The body gate lets neither pass; how a path is decoded twice is not worth a stack trace.
+      metrics.refused("unknown", "unknown provider");
+      context.status(404).result("unknown provider");
+      return;
+    }
     WebhookAdapter adapter = gate.adapter();
     WebhookRequest request = new WebhookRequest(headers(context), body);
     WebhookVerdict verdict = verify(adapter, request);
