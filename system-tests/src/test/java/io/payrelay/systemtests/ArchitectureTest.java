@@ -80,11 +80,9 @@ final class ArchitectureTest {
   static final ArchRule nothingInAWebhookMakesUsCallOut =
       noClasses()
           .that()
-          .resideInAPackage("io.payrelay.webhook..")
-          .or()
-          .resideInAPackage("io.payrelay.providers..")
-          .and()
-          .haveNameMatching(".*(Webhook|Stripe(Signatures|Facts|Amounts|Metadata)).*")
+          .haveNameMatching(
+              "io\\.payrelay\\.(webhook\\..*"
+                  + "|providers\\..*(Webhook|Hmac|Stripe(Signatures|Facts|Amounts|Metadata)).*)")
           .should()
           .dependOnClassesThat()
           .resideInAPackage("java.net.http..")

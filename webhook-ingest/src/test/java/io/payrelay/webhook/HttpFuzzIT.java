@@ -94,9 +94,18 @@ class HttpFuzzIT {
     for (String provider : List.of("stripe", "simulator")) {
       String answer =
           answer(
-              ("POST /webhooks/%s HTTP/1.1\r\nHost: a\r\nConnection: close\r\nstripe-signature: %s\r\n"
-                      + "webhook-id: %s\r\nwebhook-timestamp: %s\r\nwebhook-signature: %s\r\n"
-                      + "Content-Length: 2\r\n\r\n{}")
+              """
+              POST /webhooks/%s HTTP/1.1
+              Host: a
+              Connection: close
+              stripe-signature: %s
+              webhook-id: %s
+              webhook-timestamp: %s
+              webhook-signature: %s
+              Content-Length: 2
+
+              {}"""
+                  .replace("\n", "\r\n")
                   .formatted(provider, one, other, one, other)
                   .getBytes(ISO_8859_1));
 
@@ -157,7 +166,7 @@ class HttpFuzzIT {
   @Provide
   Arbitrary<String> values() {
     return Arbitraries.oneOf(
-        Arbitraries.strings().withCharRange('\u0020', '\u00ff').ofMaxLength(60),
+        Arbitraries.strings().withCharRange(' ', '\u00ff').ofMaxLength(60),
         Arbitraries.of("t=", "v1", "t=1,v1=", "t=1,t=2", "t=,v1=,,", "=", "v1,", "v1,====", "1e9"));
   }
 
