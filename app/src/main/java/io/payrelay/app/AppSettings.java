@@ -8,6 +8,7 @@ import io.payrelay.platform.kafka.KafkaConfig;
 import io.payrelay.platform.telemetry.TelemetryConfig;
 import io.payrelay.providers.generic.GenericConfig;
 import io.payrelay.providers.generic.GenericWebhookConfig;
+import io.payrelay.providers.stripe.StripeWebhookConfig;
 import io.payrelay.relay.RelayConfig;
 import io.payrelay.webhook.IngestConfig;
 import java.util.ArrayList;
@@ -49,6 +50,7 @@ public final class AppSettings {
           DatabaseConfig.SETTINGS,
           TelemetryConfig.SETTINGS,
           GenericWebhookConfig.SETTINGS,
+          StripeWebhookConfig.SETTINGS,
           IngestConfig.SETTINGS);
   static final List<Setting<?>> DEAD_LETTERS =
       join(DatabaseConfig.SETTINGS, KafkaConfig.SETTINGS, List.of(RelayConfig.SCHEMAS_DIR));

@@ -15,10 +15,13 @@ import io.payrelay.platform.kafka.KafkaConfig;
 import io.payrelay.platform.kafka.KafkaReach;
 import io.payrelay.platform.telemetry.Telemetry;
 import io.payrelay.platform.telemetry.TelemetryConfig;
+import io.payrelay.providers.WebhookAdapter;
 import io.payrelay.providers.generic.GenericConfig;
 import io.payrelay.providers.generic.GenericProvider;
 import io.payrelay.providers.generic.GenericWebhookConfig;
 import io.payrelay.providers.generic.GenericWebhooks;
+import io.payrelay.providers.stripe.StripeWebhookConfig;
+import io.payrelay.providers.stripe.StripeWebhooks;
 import io.payrelay.relay.RecoveryOptions;
 import io.payrelay.relay.RecoveryReport;
 import io.payrelay.relay.Relay;
@@ -37,6 +40,7 @@ import io.payrelay.webhook.WebhookIngest;
 import java.security.SecureRandom;
 import java.sql.SQLException;
 import java.time.Clock;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -205,7 +209,7 @@ public final class Parts {
               WebhookIngest.start(
                   IngestConfig.from(settings),
                   DatabaseConfig.from(settings),
-                  List.of(new GenericWebhooks(GenericWebhookConfig.from(settings))),
+                  webhookAdapters(settings),
                   telemetry,
                   Clock.systemUTC(),
                   new SecureRandom(),
@@ -217,6 +221,22 @@ public final class Parts {
               ingest.ended(),
               List.of(ingest, telemetry));
         });
+  }
+
+  private static List<WebhookAdapter> webhookAdapters(Settings settings) {
+    List<WebhookAdapter> adapters = new ArrayList<>();
+    StripeWebhookConfig stripe = StripeWebhookConfig.from(settings);
+    try {
+      adapters.add(new GenericWebhooks(GenericWebhookConfig.from(settings)));
+      if (!stripe.secrets().isEmpty()) {
+        adapters.add(new StripeWebhooks(stripe));
+      }
+    } catch (IllegalArgumentException e) {
+      // Names the place of a wrong secret, never its value.
+      throw new PayrelayException(
+          Category.FATAL, "The webhook settings are wrong: " + e.getMessage(), e);
+    }
+    return adapters;
   }
 
   private record Running(

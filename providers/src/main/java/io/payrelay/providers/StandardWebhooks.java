@@ -1,22 +1,15 @@
 package io.payrelay.providers;
 
 import static java.nio.charset.StandardCharsets.US_ASCII;
-import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.payrelay.platform.config.Secret;
-import java.security.GeneralSecurityException;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Base64;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import java.util.regex.Pattern;
-import javax.crypto.Mac;
-import javax.crypto.spec.SecretKeySpec;
 
 /**
  * The Standard Webhooks 1.0.0 signature scheme, symmetric form: {@code v1,} and the Base64 of
@@ -29,16 +22,10 @@ public final class StandardWebhooks {
   public static final String TIMESTAMP = "webhook-timestamp";
   public static final String SIGNATURE = "webhook-signature";
 
-  /** The column that keeps event ids is no longer. */
-  public static final int ID_LENGTH_MAX = 256;
-
-  private static final String ALGORITHM = "HmacSHA256";
   private static final String PREFIX = "whsec_";
   private static final String VERSION = "v1,";
   private static final int KEY_BYTES_MIN = 24;
   private static final int KEY_BYTES_MAX = 64;
-  private static final int KEY_ID_BYTES = 4;
-  private static final int MAC_BYTES = 32;
 
   /** One signature a secret of a rotation, and other versions beside them: more is an attack. */
   private static final int SIGNATURES_MAX = 16;
@@ -48,13 +35,10 @@ public final class StandardWebhooks {
   /** Twelve digits last until the year 33658 and never overflow. */
   private static final Pattern SECONDS = Pattern.compile("[0-9]{1,12}");
 
-  private static final Pattern EVENT_ID = Pattern.compile("[\\x21-\\x7e]{1," + ID_LENGTH_MAX + "}");
   private static final Pattern SPACES = Pattern.compile(" +");
 
-  private final List<Key> keys;
+  private final HmacSecrets secrets;
   private final long toleranceSeconds;
-
-  private record Key(String id, SecretKeySpec spec) {}
 
   /**
    * A verifier.
@@ -64,14 +48,9 @@ public final class StandardWebhooks {
    *     value
    */
   public StandardWebhooks(List<Secret> secrets, Duration tolerance) {
-    if (secrets.isEmpty()) {
-      throw new IllegalArgumentException("no webhook secret is given: at least one is needed");
-    }
-    List<Key> parsed = new ArrayList<>();
-    for (int i = 0; i < secrets.size(); i++) {
-      parsed.add(key(secrets.get(i), i + 1));
-    }
-    this.keys = List.copyOf(parsed);
+    this.secrets =
+        new HmacSecrets(
+            secrets, StandardWebhooks::key, "whsec_ followed by the Base64 of 24 to 64 bytes");
     this.toleranceSeconds = tolerance.toSeconds();
   }
 
@@ -90,27 +69,16 @@ public final class StandardWebhooks {
       return new WebhookVerdict.Refused(true, "signature");
     }
     if (Math.abs(now.getEpochSecond() - Long.parseLong(timestamp)) > toleranceSeconds) {
-      return new WebhookVerdict.Refused(false, "timestamp outside the window");
+      return WebhookVerdict.OUTSIDE_THE_WINDOW;
     }
-    List<byte[]> offered = offered(signatures);
-    String fitting = null;
-    for (Key key : keys) {
-      byte[] expected = mac(key, id.get(), timestamp, request.body());
-      for (byte[] one : offered) {
-        // No early end: the time taken says nothing about which secret or signature fitted.
-        if (MessageDigest.isEqual(expected, one)) {
-          fitting = key.id();
-        }
-      }
-    }
-    return fitting == null
-        ? new WebhookVerdict.Refused(false, "signature does not fit")
-        : new WebhookVerdict.Authentic(fitting);
+    String keyId =
+        secrets.fitting(id.get() + "." + timestamp + ".", request.body(), offered(signatures));
+    return keyId == null ? WebhookVerdict.DOES_NOT_FIT : new WebhookVerdict.Authentic(keyId);
   }
 
   /** The event's id, where the header holds one that can be kept. */
   public static Optional<String> eventId(WebhookRequest request) {
-    return request.header(ID).filter(id -> EVENT_ID.matcher(id).matches());
+    return request.header(ID).filter(WebhookEvent::isId);
   }
 
   private static List<byte[]> offered(String header) {
@@ -118,7 +86,7 @@ public final class StandardWebhooks {
     for (String part : SPACES.split(header, SIGNATURES_MAX + 1)) {
       if (part.startsWith(VERSION) && offered.size() < SIGNATURES_MAX) {
         byte[] decoded = decoded(part.substring(VERSION.length()));
-        if (decoded.length == MAC_BYTES) {
+        if (decoded.length == HmacSecrets.MAC_BYTES) {
           offered.add(decoded);
         }
       }
@@ -135,33 +103,8 @@ public final class StandardWebhooks {
     }
   }
 
-  private static byte[] mac(Key key, String id, String timestamp, byte[] body) {
-    try {
-      Mac mac = Mac.getInstance(ALGORITHM);
-      mac.init(key.spec());
-      mac.update((id + "." + timestamp + ".").getBytes(UTF_8));
-      return mac.doFinal(body);
-    } catch (GeneralSecurityException e) {
-      throw new IllegalStateException("every Java has " + ALGORITHM, e);
-    }
-  }
-
-  private static Key key(Secret secret, int position) {
-    String text = secret.reveal();
+  private static byte[] key(String text) {
     byte[] bytes = text.startsWith(PREFIX) ? decoded(text.substring(PREFIX.length())) : new byte[0];
-    if (bytes.length < KEY_BYTES_MIN || bytes.length > KEY_BYTES_MAX) {
-      throw new IllegalArgumentException(
-          "webhook secret number "
-              + position
-              + " is not whsec_ followed by the Base64 of 24 to 64 bytes");
-    }
-    try {
-      byte[] digest = MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8));
-      // A fingerprint of a random secret tells nothing of it: safe to store and to log.
-      return new Key(
-          HexFormat.of().formatHex(digest, 0, KEY_ID_BYTES), new SecretKeySpec(bytes, ALGORITHM));
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("every Java has SHA-256", e);
-    }
+    return bytes.length < KEY_BYTES_MIN || bytes.length > KEY_BYTES_MAX ? new byte[0] : bytes;
   }
 }

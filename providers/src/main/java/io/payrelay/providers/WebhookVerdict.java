@@ -3,6 +3,15 @@ package io.payrelay.providers;
 /** Whether a request is from the provider. */
 public sealed interface WebhookVerdict {
 
+  /** No active secret or key made this signature of these bytes. */
+  Refused DOES_NOT_FIT = new Refused(false, "signature does not fit");
+
+  /** The request names a key that is none of ours; nothing is fetched to find out. */
+  Refused UNKNOWN_KEY = new Refused(false, "unknown key");
+
+  /** Too old, or from the future: a replay, or a clock that is wrong. */
+  Refused OUTSIDE_THE_WINDOW = new Refused(false, "timestamp outside the window");
+
   /**
    * It is.
    *

@@ -87,6 +87,21 @@ final class ArchitectureTest {
           .because("no setting of production may reach a fault");
 
   @ArchTest
+  static final ArchRule nothingInAWebhookMakesUsCallOut =
+      noClasses()
+          .that()
+          .haveNameMatching(
+              "io\\.payrelay\\.(webhook\\..*"
+                  + "|providers\\..*(Webhook|Hmac|Stripe(Signatures|Facts|Amounts|Metadata)).*)")
+          .should()
+          .dependOnClassesThat()
+          .resideInAPackage("java.net.http..")
+          .orShould()
+          .dependOnClassesThat()
+          .haveNameMatching("java\\.net\\.(Http.*|Socket|URL|URLConnection|InetAddress)")
+          .because("a certificate or callback that a request names would be fetched for anybody");
+
+  @ArchTest
   static final ArchRule theCoreIsPure =
       noClasses()
           .that()

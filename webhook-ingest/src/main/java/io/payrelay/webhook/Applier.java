@@ -8,13 +8,15 @@ import io.payrelay.payments.lifecycle.Payment;
 import io.payrelay.payments.lifecycle.PaymentStatus;
 import io.payrelay.payments.store.FactStore;
 import io.payrelay.payments.store.OperationStore;
+import io.payrelay.providers.WebhookEvent;
 import java.time.Instant;
 import java.util.List;
+import java.util.Optional;
 import org.jdbi.v3.core.Handle;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Applies an event's fact in the caller's transaction and says what became of it. Stateless, safe
+ * Applies an event's facts in the caller's transaction and says what became of it. Stateless, safe
  * for any thread.
  */
 final class Applier {
@@ -22,44 +24,89 @@ final class Applier {
   private final FactStore facts = new FactStore();
   private final OperationStore operations = new OperationStore();
 
-  /** What became of a fact. */
-  record Applied(Disposition disposition, @Nullable String reason, @Nullable String traceId) {}
+  /** What became of an event; the payment where it was found or is named. */
+  record Applied(
+      Disposition disposition,
+      @Nullable String reason,
+      @Nullable String paymentId,
+      @Nullable String traceId) {}
 
-  Applied apply(Handle tx, Fact fact, Instant now) {
-    FactStore.Applied applied = facts.apply(tx, List.of(fact), now).get(0);
-    Payment before = applied.before();
-    Decision decision = applied.decision();
-    if (before == null || decision == null) {
-      return new Applied(Disposition.PARKED, "no such payment yet", null);
+  Applied apply(Handle tx, WebhookEvent event, Instant now) {
+    if (event.facts().isEmpty()) {
+      return new Applied(Disposition.UNKNOWN_TYPE, null, event.paymentId(), null);
     }
-    if (wantsQuery(before, fact, decision)) {
-      // An event is a hint: what it contradicts is settled by the provider's own answer.
-      operations.queryNow(tx, before.paymentId());
+    String paymentId =
+        event.paymentId() == null
+            ? holder(tx, event.facts().get(0)).orElse(null)
+            : event.paymentId();
+    if (paymentId == null) {
+      return new Applied(
+          Disposition.PARKED, "no payment holds this provider transaction yet", null, null);
     }
-    Payment after = decision.result(before);
-    String reason = before.status() + " to " + after.status();
-    if (decision.note() == Note.CONFLICTING) {
-      String kinds =
-          String.join(
-              ",", decision.exceptions().stream().map(one -> one.kind().name()).sorted().toList());
-      return new Applied(Disposition.CONFLICT, kinds, before.traceId());
+    List<Fact> about = event.facts().stream().map(fact -> fact.about(paymentId)).toList();
+    List<FactStore.Applied> applied = facts.apply(tx, about, now);
+    Applied result = null;
+    for (FactStore.Applied one : applied) {
+      Payment before = one.before();
+      Decision decision = one.decision();
+      if (before == null || decision == null) {
+        return new Applied(Disposition.PARKED, "no such payment yet", paymentId, null);
+      }
+      boolean hint =
+          event.asksProvider() || one.fact().observation() == Observation.FAILURE_REPORTED;
+      if (wantsQuery(before, decision, hint)) {
+        // An event is a hint: what it leaves open is settled by the provider's own answer.
+        operations.queryNow(tx, paymentId);
+      }
+      Applied next = disposition(before, decision);
+      if (result == null || weight(next) > weight(result)) {
+        result = next;
+      }
     }
-    if (!decision.states().isEmpty() || decision.note() == Note.MONEY_REVERSED) {
-      return new Applied(Disposition.APPLIED, reason, before.traceId());
+    if (result == null) {
+      throw new IllegalStateException("facts were given and none was applied");
     }
-    return new Applied(
-        Disposition.NO_CHANGE,
-        decision.note() == Note.IGNORED ? "came after " + after.status() : reason,
-        before.traceId());
+    return result;
   }
 
-  private static boolean wantsQuery(Payment before, Fact fact, Decision decision) {
+  private Optional<String> holder(Handle tx, Fact fact) {
+    String transactionId = fact.providerTransactionId();
+    return transactionId == null
+        ? Optional.empty()
+        : facts.holderOf(tx, fact.provider(), transactionId);
+  }
+
+  private static Applied disposition(Payment before, Decision decision) {
+    Payment after = decision.result(before);
+    String reason = before.status() + " to " + after.status();
+    Disposition disposition = Disposition.NO_CHANGE;
+    if (decision.note() == Note.CONFLICTING) {
+      disposition = Disposition.CONFLICT;
+      reason =
+          String.join(
+              ",", decision.exceptions().stream().map(one -> one.kind().name()).sorted().toList());
+    } else if (!decision.states().isEmpty() || decision.note() == Note.MONEY_REVERSED) {
+      disposition = Disposition.APPLIED;
+    } else if (decision.note() == Note.IGNORED) {
+      reason = "came after " + after.status();
+    }
+    return new Applied(disposition, reason, before.paymentId(), before.traceId());
+  }
+
+  /** Of an event that says several things, what a person should see first counts. */
+  private static int weight(Applied applied) {
+    return switch (applied.disposition()) {
+      case CONFLICT -> 2;
+      case APPLIED -> 1;
+      case NO_CHANGE, PARKED, UNMATCHED, FAILED, UNKNOWN_TYPE -> 0;
+    };
+  }
+
+  private static boolean wantsQuery(Payment before, Decision decision, boolean asked) {
     if (decision.result(before).status().terminal()) {
       return false;
     }
     boolean unmoved = decision.states().isEmpty() && before.status() == PaymentStatus.UNKNOWN;
-    return decision.note() != Note.NONE
-        || unmoved
-        || fact.observation() == Observation.FAILURE_REPORTED;
+    return asked || decision.note() != Note.NONE || unmoved;
   }
 }

@@ -3,74 +3,116 @@ package io.payrelay.webhook;
 import io.payrelay.webhook.ConnectionGuard.Lease;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
+import org.eclipse.jetty.http.HttpField;
+import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpMethod;
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Stands before the routes and reads bodies whole, without holding a thread while one trickles in:
- * capped while it counts, within one deadline, all of them within one memory budget. What passes
- * carries its bytes as the attribute {@link #BODY}. Safe for any thread.
+ * Stands before the routes: turns away what its head condemns, and reads the other bodies whole,
+ * without holding a thread while one trickles in: capped while it counts, within one deadline, all
+ * of them within one memory budget. What passes carries its bytes as the attribute {@link #BODY}.
+ * Safe for any thread.
  */
 final class BodyGate extends Handler.Wrapper {
 
   static final String BODY = "io.payrelay.webhook.body";
+  static final String FOLDER = "/webhooks/";
 
-  private final int bodyBytesMax;
-  private final long bufferedBytesMax;
-  private final Duration timeout;
+  private final Limits limits;
+  private final Set<String> providers;
   private final ConnectionGuard connections;
   private final IngestMetrics metrics;
   private final AtomicLong buffered = new AtomicLong();
 
+  /**
+   * What a request may cost before anything is known of it.
+   *
+   * @param headersMax how many; their bytes are the server's to count
+   * @param bufferedBytesMax of all bodies that are being read
+   */
+  record Limits(int headersMax, int bodyBytesMax, long bufferedBytesMax, Duration timeout) {}
+
+  /** Why a request is turned away by its head. */
+  private record Refusal(int status, String reason) {}
+
   BodyGate(
-      int bodyBytesMax,
-      long bufferedBytesMax,
-      Duration timeout,
-      ConnectionGuard connections,
-      IngestMetrics metrics) {
-    this.bodyBytesMax = bodyBytesMax;
-    this.bufferedBytesMax = bufferedBytesMax;
-    this.timeout = timeout;
+      Limits limits, Set<String> providers, ConnectionGuard connections, IngestMetrics metrics) {
+    this.limits = limits;
+    this.providers = Set.copyOf(providers);
     this.connections = connections;
     this.metrics = metrics;
   }
 
   @Override
-  public boolean handle(Request request, Response response, Callback callback) throws Exception {
+  public boolean handle(Request request, Response response, Callback callback) {
     Lease lease = connections.begin(request.getConnectionMetaData().getConnection());
     // Before the callback: after it the next request of the connection may have begun.
     Callback ending = Callback.from(lease::end, callback);
-    if (!HttpMethod.POST.is(request.getMethod())) {
-      return super.handle(request, response, ending);
+    Refusal refusal = refusal(request);
+    if (refusal == null) {
+      new BodyReader(this, lease, request, response, ending).run();
+      return true;
     }
-    String encoding = request.getHeaders().get(HttpHeader.CONTENT_ENCODING);
-    if (encoding != null && !encoding.equalsIgnoreCase("identity")) {
-      // Inflating is how a small request becomes a large one.
-      refuse(response, ending, 415, "content encoding");
-    } else if (request.getLength() > bodyBytesMax) {
-      refuse(response, ending, 413, "body too large");
-    } else {
-      new BodyReader(this, request, response, ending).run();
+    if (refusal.status() == 405) {
+      response.getHeaders().put(HttpHeader.ALLOW, HttpMethod.POST.asString());
     }
+    refuse(response, ending, refusal.status(), refusal.reason());
     return true;
   }
 
+  private @Nullable Refusal refusal(Request request) {
+    HttpFields headers = request.getHeaders();
+    if (headers.size() > limits.headersMax()) {
+      return new Refusal(431, "too many headers");
+    }
+    String path = Request.getPathInContext(request);
+    if (!path.startsWith(FOLDER)) {
+      return new Refusal(404, "not found");
+    }
+    if (!HttpMethod.POST.is(request.getMethod())) {
+      return new Refusal(405, "method");
+    }
+    if (!providers.contains(path.substring(FOLDER.length()))) {
+      return new Refusal(404, "unknown provider");
+    }
+    if (coded(headers)) {
+      // Inflating is how a small request becomes a large one.
+      return new Refusal(415, "content encoding");
+    }
+    return request.getLength() > limits.bodyBytesMax() ? new Refusal(413, "body too large") : null;
+  }
+
+  private static boolean coded(HttpFields headers) {
+    for (HttpField field : headers) {
+      boolean content = field.getHeader() == HttpHeader.CONTENT_ENCODING;
+      boolean transfer = field.getHeader() == HttpHeader.TRANSFER_ENCODING;
+      if ((content && !"identity".equalsIgnoreCase(field.getValue()))
+          || (transfer && !"chunked".equalsIgnoreCase(field.getValue()))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   int bodyBytesMax() {
-    return bodyBytesMax;
+    return limits.bodyBytesMax();
   }
 
   Duration timeout() {
-    return timeout;
+    return limits.timeout();
   }
 
   /** Takes memory from the budget, or says that there is none. */
   boolean reserve(int bytes) {
-    if (buffered.addAndGet(bytes) <= bufferedBytesMax) {
+    if (buffered.addAndGet(bytes) <= limits.bufferedBytesMax()) {
       return true;
     }
     buffered.addAndGet(-bytes);
@@ -94,6 +136,9 @@ final class BodyGate extends Handler.Wrapper {
     metrics.refused("unknown", reason);
     response.setStatus(status);
     response.getHeaders().put(HttpHeader.CONNECTION, "close");
+    if (status == 503) {
+      response.getHeaders().put(HttpHeader.RETRY_AFTER, "5");
+    }
     response.write(true, ByteBuffer.allocate(0), callback);
   }
 }

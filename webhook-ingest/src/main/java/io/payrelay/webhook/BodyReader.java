@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
 final class BodyReader implements Runnable {
 
   private final BodyGate gate;
+  private final ConnectionGuard.Lease lease;
   private final Request request;
   private final Response response;
   private final Callback callback;
@@ -36,8 +37,14 @@ final class BodyReader implements Runnable {
     ENDED
   }
 
-  BodyReader(BodyGate gate, Request request, Response response, Callback callback) {
+  BodyReader(
+      BodyGate gate,
+      ConnectionGuard.Lease lease,
+      Request request,
+      Response response,
+      Callback callback) {
     this.gate = gate;
+    this.lease = lease;
     this.request = request;
     this.response = response;
     this.callback = callback;
@@ -133,6 +140,7 @@ final class BodyReader implements Runnable {
   }
 
   private void pass() {
+    lease.work();
     try {
       gate.pass(request, response, callback, bytes.toByteArray());
     } catch (Exception e) {

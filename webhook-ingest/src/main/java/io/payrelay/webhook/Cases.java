@@ -3,6 +3,7 @@ package io.payrelay.webhook;
 import io.payrelay.payments.lifecycle.ExceptionCase;
 import io.payrelay.payments.lifecycle.ExceptionKind;
 import io.payrelay.payments.lifecycle.Fact;
+import io.payrelay.providers.WebhookEvent;
 import java.time.Instant;
 import java.util.HexFormat;
 import java.util.Map;
@@ -16,11 +17,12 @@ final class Cases {
 
   /** An authentic event that could not be read or decided on. */
   static ExceptionCase failed(
-      String provider, String eventId, @Nullable Fact fact, String reason, Instant now) {
+      String provider, String eventId, @Nullable WebhookEvent event, String reason, Instant now) {
+    Fact fact = event == null || event.facts().isEmpty() ? null : event.facts().get(0);
     return new ExceptionCase(
         "WEBHOOK_FAILED:" + provider + ":" + eventId,
         ExceptionKind.WEBHOOK_FAILED,
-        fact == null ? null : fact.paymentId(),
+        event == null ? null : event.paymentId(),
         provider,
         fact == null ? null : fact.providerTransactionId(),
         null,
@@ -62,7 +64,8 @@ final class Cases {
   }
 
   /** A provider's payment that is none of ours. */
-  static ExceptionCase unmatched(StoredEvent event, Fact fact) {
+  static ExceptionCase unmatched(StoredEvent event, WebhookEvent read) {
+    Fact fact = read.facts().get(0);
     String about = Objects.requireNonNullElse(fact.providerTransactionId(), fact.paymentId());
     return new ExceptionCase(
         "UNMATCHED_PROVIDER_PAYMENT:"
@@ -72,7 +75,7 @@ final class Cases {
             + ":"
             + fact.observation().name(),
         ExceptionKind.UNMATCHED_PROVIDER_PAYMENT,
-        fact.paymentId(),
+        read.paymentId(),
         event.provider(),
         fact.providerTransactionId(),
         null,

@@ -1,52 +1,89 @@
 package io.payrelay.webhook;
 
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
 import org.eclipse.jetty.io.Connection;
 import org.eclipse.jetty.util.component.AbstractLifeCycle;
 import org.eclipse.jetty.util.thread.ScheduledExecutorScheduler;
 import org.eclipse.jetty.util.thread.Scheduler;
 
 /**
- * Closes connections that have shown no whole request head for too long. The server's idle timeout
- * begins anew with each byte, so a sender of one header byte a second would keep its connection for
- * ever. Safe for any thread.
+ * Keeps connections that do nothing from being all there are. One that has shown no whole request
+ * head for too long is closed: the server's idle timeout begins anew with each byte, so a sender of
+ * one header byte a second would keep its connection for ever. And where there are too many, those
+ * that have kept us waiting longest make room for the new one: it may be a provider's. Safe for any
+ * thread.
  */
 final class ConnectionGuard extends AbstractLifeCycle implements Connection.Listener {
 
   private static final long SWEEPS_PER_LIMIT = 4;
 
+  /** Looking for the oldest costs a look at all: so a part of them goes at once. */
+  private static final int EVICTED_PART = 20;
+
   private final Scheduler scheduler = new ScheduledExecutorScheduler("webhook-guard", true);
   private final Duration limit;
+  private final int connectionsMax;
+  private final IngestMetrics metrics;
   private final Map<Connection, Lease> leases = new ConcurrentHashMap<>();
+  private final ReentrantLock evicting = new ReentrantLock();
 
-  /** Whether a connection is at work, or since when it is not. */
+  /** What a connection does, and since when. The body's own deadline is the body gate's. */
   static final class Lease {
-    private volatile boolean working;
-    private volatile long idleSinceNs = System.nanoTime();
+    private volatile State state = State.IDLE;
+    private volatile long sinceNs = System.nanoTime();
+
+    /** The body is there. */
+    void work() {
+      state = State.WORKING;
+    }
 
     void end() {
-      idleSinceNs = System.nanoTime();
-      working = false;
+      sinceNs = System.nanoTime();
+      state = State.IDLE;
     }
   }
 
-  ConnectionGuard(Duration limit) {
+  private enum State {
+    /** No request, or a part of its head. */
+    IDLE,
+    /** The head was read, the body trickles in. */
+    READING,
+    /** Ours to finish. */
+    WORKING
+  }
+
+  private record Waiting(Connection connection, long sinceNs) {}
+
+  ConnectionGuard(Duration limit, int connectionsMax, IngestMetrics metrics) {
     this.limit = limit;
+    this.connectionsMax = connectionsMax;
+    this.metrics = metrics;
   }
 
   /** A request's head is complete. */
   Lease begin(Connection connection) {
     Lease lease = leases.getOrDefault(connection, new Lease());
-    lease.working = true;
+    lease.state = State.READING;
     return lease;
   }
 
   @Override
   public void onOpened(Connection connection) {
     leases.put(connection, new Lease());
+    if (leases.size() > connectionsMax && evicting.tryLock()) {
+      try {
+        evict();
+      } finally {
+        evicting.unlock();
+      }
+    }
   }
 
   @Override
@@ -67,6 +104,23 @@ final class ConnectionGuard extends AbstractLifeCycle implements Connection.List
     scheduler.stop();
   }
 
+  private void evict() {
+    List<Waiting> waiting = new ArrayList<>();
+    leases.forEach(
+        (connection, lease) -> {
+          if (lease.state != State.WORKING) {
+            waiting.add(new Waiting(connection, lease.sinceNs));
+          }
+        });
+    long now = System.nanoTime();
+    waiting.sort(Comparator.comparingLong((Waiting one) -> now - one.sinceNs()).reversed());
+    int count = leases.size() - connectionsMax + connectionsMax / EVICTED_PART;
+    for (Waiting one : waiting.subList(0, Math.min(count, waiting.size()))) {
+      metrics.refused("unknown", "too many connections");
+      one.connection().close();
+    }
+  }
+
   private void next() {
     long everyMs = Math.max(limit.toMillis() / SWEEPS_PER_LIMIT, 10);
     scheduler.schedule(this::sweep, everyMs, TimeUnit.MILLISECONDS);
@@ -76,7 +130,7 @@ final class ConnectionGuard extends AbstractLifeCycle implements Connection.List
     long now = System.nanoTime();
     leases.forEach(
         (connection, lease) -> {
-          if (!lease.working && now - lease.idleSinceNs > limit.toNanos()) {
+          if (lease.state == State.IDLE && now - lease.sinceNs > limit.toNanos()) {
             connection.close();
           }
         });

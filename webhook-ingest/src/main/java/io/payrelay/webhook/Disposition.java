@@ -14,6 +14,6 @@ public enum Disposition {
   UNMATCHED,
   /** It could not be read or decided on: a case was raised, {@code reprocess} applies it later. */
   FAILED,
-  /** A type we do not act on. */
+  /** A type, or a state of one, that we do not act on. */
   UNKNOWN_TYPE
 }

@@ -71,12 +71,7 @@ final class EventStore {
   }
 
   /** Returns false where another transaction wrote this event in the same moment. */
-  boolean insert(
-      Handle tx,
-      NewEvent event,
-      Disposition disposition,
-      @Nullable String reason,
-      Duration matchDelay) {
+  boolean insert(Handle tx, NewEvent event, Applier.Applied applied, Duration matchDelay) {
     return tx.createUpdate(
                 """
                 INSERT INTO payrelay.provider_event (provider, event_id, event_type, body, body_digest,
@@ -94,9 +89,9 @@ final class EventStore {
             .bind("business_digest", event.businessDigest())
             .bind("headers", json(event.headers()))
             .bind("key_id", event.keyId())
-            .bind("payment_id", event.paymentId())
-            .bind("disposition", disposition.name())
-            .bind("reason", reason)
+            .bind("payment_id", applied.paymentId())
+            .bind("disposition", applied.disposition().name())
+            .bind("reason", applied.reason())
             .bind("match_delay", interval(matchDelay))
             .execute()
         == 1;
@@ -134,13 +129,7 @@ final class EventStore {
   }
 
   /** Writes what became of a locked event. */
-  void dispose(
-      Handle tx,
-      StoredEvent event,
-      @Nullable String paymentId,
-      Disposition disposition,
-      @Nullable String reason,
-      Duration matchDelay) {
+  void dispose(Handle tx, StoredEvent event, Applier.Applied applied, Duration matchDelay) {
     int count =
         tx.createUpdate(
                 """
@@ -152,9 +141,9 @@ final class EventStore {
                     THEN clock_timestamp() + :match_delay::interval END
                 WHERE provider = :provider AND event_id = :event_id
                 """)
-            .bind("payment_id", paymentId)
-            .bind("disposition", disposition.name())
-            .bind("reason", reason)
+            .bind("payment_id", applied.paymentId())
+            .bind("disposition", applied.disposition().name())
+            .bind("reason", applied.reason())
             .bind("match_delay", interval(matchDelay))
             .bind("provider", event.provider())
             .bind("event_id", event.eventId())

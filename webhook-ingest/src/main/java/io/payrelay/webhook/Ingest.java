@@ -1,6 +1,5 @@
 package io.payrelay.webhook;
 
-import io.payrelay.payments.lifecycle.Fact;
 import io.payrelay.payments.store.ExceptionStore;
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.Failures;
@@ -21,6 +20,9 @@ import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.Jdbi;
 import org.jspecify.annotations.Nullable;
@@ -32,6 +34,8 @@ import org.jspecify.annotations.Nullable;
 final class Ingest {
 
   private static final String UNREADABLE = "unreadable";
+  private static final int DIGEST_BYTES = 32;
+  private static final Pattern STORABLE = Pattern.compile("[\\x20-\\x7e]{1,256}");
 
   private final Jdbi jdbi;
   private final InstantSource clock;
@@ -42,8 +46,9 @@ final class Ingest {
   private final ExceptionStore exceptions = new ExceptionStore();
   private final Applier applier = new Applier();
 
-  /** A delivery, read as far as it can be. */
-  private record Delivery(NewEvent row, @Nullable Fact fact, @Nullable String unreadable) {}
+  /** A delivery, read as far as it can be: an event, or why there is none. */
+  private record Delivery(
+      NewEvent row, @Nullable WebhookEvent event, @Nullable String unreadable) {}
 
   Ingest(
       Jdbi jdbi,
@@ -103,28 +108,28 @@ final class Ingest {
     if (known != null) {
       return again(tx, row, known, now);
     }
-    Fact fact = delivery.fact();
-    String failed = failure == null ? delivery.unreadable() : failure;
+    WebhookEvent event = delivery.event();
     Applier.Applied applied;
-    if (failed != null) {
-      exceptions.open(tx, List.of(Cases.failed(row.provider(), row.eventId(), fact, failed, now)));
-      applied = new Applier.Applied(Disposition.FAILED, failed, null);
-    } else if (fact == null) {
-      applied = new Applier.Applied(Disposition.UNKNOWN_TYPE, null, null);
+    if (failure != null || event == null) {
+      String reason = Objects.requireNonNullElse(failure, String.valueOf(delivery.unreadable()));
+      exceptions.open(tx, List.of(Cases.failed(row.provider(), row.eventId(), event, reason, now)));
+      applied = new Applier.Applied(Disposition.FAILED, reason, row.paymentId(), null);
     } else {
-      applied = applier.apply(tx, fact, now);
+      applied = applier.apply(tx, event, now);
     }
     // Last, so that the row is written once: a race lost here takes everything above with it.
-    boolean first = events.insert(tx, row, applied.disposition(), applied.reason(), park.delay(0));
+    boolean first = events.insert(tx, row, applied, park.delay(0));
     return first
-        ? new Receipt(Kind.NEW, applied.disposition(), row.paymentId(), applied.traceId())
+        ? new Receipt(
+            row.eventId(), Kind.NEW, applied.disposition(), applied.paymentId(), applied.traceId())
         : null;
   }
 
   private Receipt again(Handle tx, NewEvent row, Known known, Instant now) {
     events.countDelivery(tx, row.provider(), row.eventId());
     if (Arrays.equals(known.businessDigest(), row.businessDigest())) {
-      return new Receipt(Kind.DUPLICATE, known.disposition(), known.paymentId(), null);
+      return new Receipt(
+          row.eventId(), Kind.DUPLICATE, known.disposition(), known.paymentId(), null);
     }
     exceptions.open(
         tx,
@@ -137,65 +142,108 @@ final class Ingest {
                 row.businessDigest(),
                 row.keyId(),
                 now)));
-    return new Receipt(Kind.CONFLICTING, known.disposition(), known.paymentId(), null);
+    return new Receipt(
+        row.eventId(), Kind.CONFLICTING, known.disposition(), known.paymentId(), null);
   }
 
   private static Delivery read(
       WebhookAdapter adapter, WebhookRequest request, String keyId, Instant now) {
     byte[] bodyDigest = sha256(request.body());
+    Map<String, String> kept = kept(adapter, request);
+    String problem;
     try {
       WebhookEvent event = adapter.read(request, now);
-      return new Delivery(
-          new NewEvent(
-              adapter.name(),
-              event.eventId(),
-              event.eventType(),
-              request.body(),
-              bodyDigest,
-              event.businessDigest(),
-              kept(adapter, request),
-              keyId,
-              event.paymentId()),
-          event.fact().orElse(null),
-          null);
+      if (storable(event)) {
+        NewEvent row =
+            new NewEvent(
+                adapter.name(),
+                event.eventId(),
+                event.eventType(),
+                request.body(),
+                bodyDigest,
+                event.businessDigest(),
+                kept,
+                keyId,
+                event.paymentId());
+        return new Delivery(row, event, null);
+      }
+      problem = "unreadable: it holds what cannot be kept";
     } catch (UnreadableWebhookException e) {
-      String eventId =
-          adapter.eventId(request).orElseGet(() -> "body-" + HexFormat.of().formatHex(bodyDigest));
-      return new Delivery(
-          new NewEvent(
-              adapter.name(),
-              eventId,
-              UNREADABLE,
-              request.body(),
-              bodyDigest,
-              bodyDigest,
-              kept(adapter, request),
-              keyId,
-              null),
-          null,
-          "unreadable: " + e.getMessage());
+      problem = "unreadable: " + e.getMessage();
+    } catch (RuntimeException e) {
+      // A bug of the adapter's: the provider would deliver again in vain, and then give up.
+      problem = "reading failed: " + reason(e);
     }
+    NewEvent row =
+        new NewEvent(
+            adapter.name(),
+            unreadableId(adapter, request, bodyDigest),
+            UNREADABLE,
+            request.body(),
+            bodyDigest,
+            bodyDigest,
+            kept,
+            keyId,
+            null);
+    return new Delivery(row, null, problem);
+  }
+
+  /** Without this an adapter's carelessness would make the evidence itself unwritable. */
+  private static boolean storable(WebhookEvent event) {
+    Stream<@Nullable String> texts =
+        Stream.concat(
+            Stream.of(event.eventType(), event.paymentId()),
+            event.facts().stream()
+                .flatMap(
+                    fact ->
+                        Stream.of(
+                            fact.providerTransactionId(),
+                            fact.payeeAccount(),
+                            fact.reference(),
+                            fact.code())));
+    return WebhookEvent.isId(event.eventId())
+        && event.businessDigest().length == DIGEST_BYTES
+        && texts.allMatch(text -> text == null || STORABLE.matcher(text).matches());
+  }
+
+  private static String unreadableId(
+      WebhookAdapter adapter, WebhookRequest request, byte[] bodyDigest) {
+    return adapter
+        .eventId(request)
+        .filter(WebhookEvent::isId)
+        .orElseGet(() -> "body-" + HexFormat.of().formatHex(bodyDigest));
   }
 
   private static Map<String, String> kept(WebhookAdapter adapter, WebhookRequest request) {
     Map<String, String> kept = new HashMap<>();
     for (String name : adapter.keptHeaders()) {
-      // PostgreSQL keeps no NUL, and nobody needs a control character.
-      request
-          .header(name)
-          .ifPresent(value -> kept.put(name, value.replaceAll("[^\\x20-\\x7e]", "?")));
+      request.header(name).ifPresent(value -> kept.put(name, visible(value)));
     }
     return kept;
   }
 
-  /** Class and SQLSTATE only: messages of databases repeat values. */
+  /** PostgreSQL keeps no NUL, and nobody needs a control character. */
+  private static String visible(String text) {
+    return text.replaceAll("[^\\x20-\\x7e]", "?");
+  }
+
+  /** Class, SQLSTATE and, for a bug, its place: messages of databases repeat values. */
   static String reason(RuntimeException failure) {
     String state = Failures.sqlState(failure);
     Throwable cause = failure;
     while (cause.getCause() != null && cause.getCause() != cause) {
       cause = cause.getCause();
     }
-    return cause.getClass().getSimpleName() + (state == null ? "" : " SQLSTATE " + state);
+    String name = cause.getClass().getSimpleName();
+    if (state != null) {
+      return name + " SQLSTATE " + state;
+    }
+    return name
+        + Arrays.stream(cause.getStackTrace())
+            .filter(frame -> frame.getClassName().startsWith("io.payrelay."))
+            .findFirst()
+            .map(frame -> " in " + frame.getFileName() + ":" + frame.getLineNumber())
+            .orElse("");
   }
 
   private static byte[] sha256(byte[] bytes) {

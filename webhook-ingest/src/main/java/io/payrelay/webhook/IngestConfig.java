@@ -8,10 +8,12 @@ import java.util.List;
 /**
  * Where webhooks are taken and what a request may cost. Immutable.
  *
+ * @param headersMax how many headers a request may have
  * @param bodyBytesMax a larger body is refused while it is read
  * @param bufferedBytesMax bodies that are being read, together
  * @param concurrentRequestsMax requests at work on the database; more are turned away at once
- * @param connectionsMax open connections; more wait in the listen queue
+ * @param providerRequestsMax those of one provider among them
+ * @param connectionsMax open connections; for one more those that wait longest are closed
  * @param readTimeout how long headers and body of one request may take
  * @param databaseWait how long a request waits for a connection of the pool
  * @param statementTimeout how long one statement may take, waiting for a locked payment included
@@ -23,7 +25,9 @@ public record IngestConfig(
     int bodyBytesMax,
     int bufferedBytesMax,
     int headerBytesMax,
+    int headersMax,
     int concurrentRequestsMax,
+    int providerRequestsMax,
     int connectionsMax,
     Duration readTimeout,
     Duration databaseWait,
@@ -58,6 +62,13 @@ public record IngestConfig(
           1_024,
           65_536,
           "largest request line and headers together; larger ones are answered 431");
+  public static final Setting<Integer> HEADERS_MAX =
+      Setting.integer(
+          "PAYRELAY_INGEST_HEADERS_MAX",
+          "100",
+          16,
+          1_000,
+          "most headers of a request; more are answered 431");
   public static final Setting<Integer> CONCURRENT_REQUESTS_MAX =
       Setting.integer(
           "PAYRELAY_INGEST_CONCURRENT_REQUESTS_MAX",
@@ -65,9 +76,20 @@ public record IngestConfig(
           1,
           1_000,
           "requests at work on the database; more are answered 503");
+  public static final Setting<Integer> PROVIDER_REQUESTS_MAX =
+      Setting.integer(
+          "PAYRELAY_INGEST_PROVIDER_REQUESTS_MAX",
+          "48",
+          1,
+          1_000,
+          "requests of one provider at work on the database; more are answered 429");
   public static final Setting<Integer> CONNECTIONS_MAX =
       Setting.integer(
-          "PAYRELAY_INGEST_CONNECTIONS_MAX", "2000", 8, 100_000, "open connections of senders");
+          "PAYRELAY_INGEST_CONNECTIONS_MAX",
+          "2000",
+          8,
+          100_000,
+          "open connections of senders; for one more those that wait longest are closed");
   public static final Setting<Duration> READ_TIMEOUT =
       Setting.millis(
           "PAYRELAY_INGEST_READ_TIMEOUT_MS",
@@ -135,7 +157,9 @@ public record IngestConfig(
           BODY_BYTES_MAX,
           BUFFERED_BYTES_MAX,
           HEADER_BYTES_MAX,
+          HEADERS_MAX,
           CONCURRENT_REQUESTS_MAX,
+          PROVIDER_REQUESTS_MAX,
           CONNECTIONS_MAX,
           READ_TIMEOUT,
           DATABASE_WAIT,
@@ -154,7 +178,9 @@ public record IngestConfig(
         settings.read(BODY_BYTES_MAX),
         settings.read(BUFFERED_BYTES_MAX),
         settings.read(HEADER_BYTES_MAX),
+        settings.read(HEADERS_MAX),
         settings.read(CONCURRENT_REQUESTS_MAX),
+        settings.read(PROVIDER_REQUESTS_MAX),
         settings.read(CONNECTIONS_MAX),
         settings.read(READ_TIMEOUT),
         settings.read(DATABASE_WAIT),

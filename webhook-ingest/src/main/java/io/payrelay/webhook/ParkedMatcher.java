@@ -1,7 +1,6 @@
 package io.payrelay.webhook;
 
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
-import io.payrelay.payments.lifecycle.Fact;
 import io.payrelay.payments.store.ExceptionStore;
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.Failures;
@@ -9,10 +8,12 @@ import io.payrelay.platform.lifecycle.Worker;
 import io.payrelay.platform.telemetry.LogContext;
 import io.payrelay.providers.UnreadableWebhookException;
 import io.payrelay.providers.WebhookAdapter;
+import io.payrelay.providers.WebhookEvent;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Function;
 import java.util.stream.Collectors;
@@ -42,11 +43,12 @@ public final class ParkedMatcher implements Worker {
   private final ExceptionStore exceptions = new ExceptionStore();
   private final Applier applier = new Applier();
 
-  private record Done(
-      StoredEvent event,
-      Disposition disposition,
-      @Nullable String paymentId,
-      @Nullable String traceId) {}
+  private record Done(StoredEvent event, Applier.Applied applied) {
+
+    Disposition disposition() {
+      return applied.disposition();
+    }
+  }
 
   /** Remembers which event was at work when its transaction failed. */
   private static final class Current {
@@ -131,8 +133,8 @@ public final class ParkedMatcher implements Worker {
       return;
     }
     metrics.matched(done.event().provider(), done.disposition());
-    String paymentId = done.paymentId() == null ? "none" : done.paymentId();
-    try (LogContext context = LogContext.ofPayment(paymentId, done.traceId())) {
+    String paymentId = Objects.requireNonNullElse(done.applied().paymentId(), "none");
+    try (LogContext context = LogContext.ofPayment(paymentId, done.applied().traceId())) {
       context.with("event_id", done.event().eventId());
       log.info(
           "webhook_matched provider={} from={} disposition={}",
@@ -149,33 +151,30 @@ public final class ParkedMatcher implements Worker {
           case APPLIED, NO_CHANGE, CONFLICT, UNKNOWN_TYPE -> false;
         };
     if (!again) {
-      return new Done(event, event.disposition(), null, null);
+      return new Done(event, new Applier.Applied(event.disposition(), null, null, null));
     }
     WebhookAdapter adapter = adapters.get(event.provider());
     if (adapter == null) {
-      return failed(tx, event, null, "no adapter for this provider");
+      return failed(tx, event, "no adapter for this provider");
     }
-    Fact fact;
+    WebhookEvent read;
     try {
-      fact = adapter.read(event.request(), event.receivedAt()).fact().orElse(null);
+      read = adapter.read(event.request(), event.receivedAt());
     } catch (UnreadableWebhookException e) {
-      return failed(tx, event, null, "unreadable: " + e.getMessage());
+      return failed(tx, event, "unreadable: " + e.getMessage());
     }
-    if (fact == null) {
-      return dispose(tx, event, null, new Applier.Applied(Disposition.UNKNOWN_TYPE, null, null));
-    }
-    Applier.Applied applied = applier.apply(tx, fact, clock.instant());
+    Applier.Applied applied = applier.apply(tx, read, clock.instant());
     if (applied.disposition() == Disposition.PARKED && event.age().compareTo(park.limit()) >= 0) {
-      exceptions.open(tx, List.of(Cases.unmatched(event, fact)));
-      applied = new Applier.Applied(Disposition.UNMATCHED, "no such payment", null);
+      exceptions.open(tx, List.of(Cases.unmatched(event, read)));
+      applied =
+          new Applier.Applied(Disposition.UNMATCHED, "no such payment", applied.paymentId(), null);
     }
-    return dispose(tx, event, fact.paymentId(), applied);
+    return dispose(tx, event, applied);
   }
 
-  private Done dispose(
-      Handle tx, StoredEvent event, @Nullable String paymentId, Applier.Applied applied) {
-    events.dispose(tx, event, paymentId, applied.disposition(), applied.reason(), delay(event));
-    return new Done(event, applied.disposition(), paymentId, applied.traceId());
+  private Done dispose(Handle tx, StoredEvent event, Applier.Applied applied) {
+    events.dispose(tx, event, applied, delay(event));
+    return new Done(event, applied);
   }
 
   /** Not past the limit: the last look is at the limit, not a whole delay after it. */
@@ -189,14 +188,14 @@ public final class ParkedMatcher implements Worker {
     return jdbi.inTransaction(
         tx -> {
           StoredEvent locked = events.lock(tx, event.provider(), event.eventId()).orElse(event);
-          return failed(tx, locked, null, reason);
+          return failed(tx, locked, reason);
         });
   }
 
-  private Done failed(Handle tx, StoredEvent event, @Nullable Fact fact, String reason) {
+  private Done failed(Handle tx, StoredEvent event, String reason) {
     exceptions.open(
         tx,
-        List.of(Cases.failed(event.provider(), event.eventId(), fact, reason, clock.instant())));
-    return dispose(tx, event, null, new Applier.Applied(Disposition.FAILED, reason, null));
+        List.of(Cases.failed(event.provider(), event.eventId(), null, reason, clock.instant())));
+    return dispose(tx, event, new Applier.Applied(Disposition.FAILED, reason, null, null));
   }
 }

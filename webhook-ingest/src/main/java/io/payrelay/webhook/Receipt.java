@@ -8,7 +8,11 @@ import org.jspecify.annotations.Nullable;
  * @param disposition of the event, also where this delivery was not the first
  */
 record Receipt(
-    Kind kind, Disposition disposition, @Nullable String paymentId, @Nullable String traceId) {
+    String eventId,
+    Kind kind,
+    Disposition disposition,
+    @Nullable String paymentId,
+    @Nullable String traceId) {
 
   enum Kind {
     /** The first delivery. */

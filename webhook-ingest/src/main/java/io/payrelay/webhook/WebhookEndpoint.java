@@ -7,6 +7,8 @@ import io.payrelay.providers.WebhookAdapter;
 import io.payrelay.providers.WebhookAdapter.Answer;
 import io.payrelay.providers.WebhookRequest;
 import io.payrelay.providers.WebhookVerdict;
+import io.payrelay.providers.WebhookVerdict.Authentic;
+import io.payrelay.providers.WebhookVerdict.Refused;
 import io.payrelay.webhook.Receipt.Kind;
 import java.time.Duration;
 import java.time.InstantSource;
@@ -27,25 +29,33 @@ import org.slf4j.LoggerFactory;
  */
 final class WebhookEndpoint {
 
-  static final String PATH = "/webhooks/{provider}";
+  static final String PATH = BodyGate.FOLDER + "{provider}";
 
   private static final Logger log = LoggerFactory.getLogger(WebhookEndpoint.class);
   private static final long WARN_EVERY_NS = Duration.ofSeconds(10).toNanos();
+  private static final Refused VERIFIER_FAILED = new Refused(true, "verifier failed");
 
-  private final Map<String, WebhookAdapter> adapters;
+  private final Map<String, Gate> gates;
   private final Ingest ingest;
   private final InstantSource clock;
   private final Semaphore permits;
   private final IngestMetrics metrics;
   private final AtomicLong warnAtNs = new AtomicLong(System.nanoTime());
 
+  /** A provider, and its share of the requests at work. */
+  private record Gate(WebhookAdapter adapter, Semaphore permits) {}
+
   WebhookEndpoint(
       Map<String, WebhookAdapter> adapters,
       Ingest ingest,
       InstantSource clock,
       int concurrentRequestsMax,
+      int providerRequestsMax,
       IngestMetrics metrics) {
-    this.adapters = Map.copyOf(adapters);
+    Map<String, Gate> byName = new HashMap<>();
+    adapters.forEach(
+        (name, adapter) -> byName.put(name, new Gate(adapter, new Semaphore(providerRequestsMax))));
+    this.gates = Map.copyOf(byName);
     this.ingest = ingest;
     this.clock = clock;
     this.permits = new Semaphore(concurrentRequestsMax);
@@ -53,32 +63,55 @@ final class WebhookEndpoint {
   }
 
   void handle(Context context) {
-    WebhookAdapter adapter = adapters.get(context.pathParam("provider"));
-    if (adapter == null) {
-      metrics.refused("unknown", "unknown provider");
-      answer(context, 404, "unknown provider");
-      return;
-    }
+    Gate gate = gates.get(context.pathParam("provider"));
     byte[] body = context.attribute(BodyGate.BODY);
-    if (body == null) {
-      throw new IllegalStateException("the body gate was passed by");
-    }
-    WebhookRequest request = new WebhookRequest(headers(context), body);
-    WebhookVerdict verdict = adapter.verify(request, clock.instant());
-    if (verdict instanceof WebhookVerdict.Refused refused) {
-      metrics.refused(adapter.name(), refused.reason());
-      answer(context, refused.malformed() ? 400 : 401, refused.reason());
+    if (gate == null || body == null) {
+      // The body gate lets neither pass; how a path is decoded twice is not worth a stack trace.
+      metrics.refused("unknown", "unknown provider");
+      context.status(404).result("unknown provider");
       return;
     }
-    String keyId = ((WebhookVerdict.Authentic) verdict).keyId();
+    WebhookAdapter adapter = gate.adapter();
+    WebhookRequest request = new WebhookRequest(headers(context), body);
+    WebhookVerdict verdict = verify(adapter, request);
+    if (verdict instanceof Refused refused) {
+      metrics.refused(adapter.name(), refused.reason());
+      answer(context, adapter.refused(refused.malformed() ? 400 : 401, refused.reason()));
+      return;
+    }
+    String keyId = ((Authentic) verdict).keyId();
+    // One provider's flood must leave room for the others.
+    if (!gate.permits().tryAcquire()) {
+      again(context, adapter, 429, "too many requests of this provider", null);
+      return;
+    }
+    try {
+      admitted(context, adapter, request, keyId);
+    } finally {
+      gate.permits().release();
+    }
+  }
+
+  private void admitted(
+      Context context, WebhookAdapter adapter, WebhookRequest request, String keyId) {
     if (!permits.tryAcquire()) {
-      unavailable(context, adapter, "too many requests", null);
+      again(context, adapter, 503, "too many requests", null);
       return;
     }
     try {
       receive(context, adapter, request, keyId);
     } finally {
       permits.release();
+    }
+  }
+
+  /** A verifier that throws proves nothing, and must not fill the log for whoever makes it. */
+  private WebhookVerdict verify(WebhookAdapter adapter, WebhookRequest request) {
+    try {
+      return adapter.verify(request, clock.instant());
+    } catch (RuntimeException e) {
+      warn(adapter, VERIFIER_FAILED.reason(), e);
+      return VERIFIER_FAILED;
     }
   }
 
@@ -89,24 +122,31 @@ final class WebhookEndpoint {
     try {
       receipt = ingest.receive(adapter, request, keyId);
     } catch (RuntimeException e) {
-      unavailable(context, adapter, "not stored", e);
+      again(context, adapter, 503, "not stored", e);
       return;
     }
     metrics.received(adapter.name(), receipt, Duration.ofNanos(System.nanoTime() - startedNs));
-    say(adapter, request, receipt);
-    Answer accepted = adapter.accepted();
-    context.status(accepted.status()).contentType(accepted.contentType()).result(accepted.body());
+    say(adapter, receipt);
+    answer(context, adapter.accepted());
   }
 
   /** Nothing was written: the provider is to deliver again. */
-  private void unavailable(
-      Context context, WebhookAdapter adapter, String reason, @Nullable RuntimeException cause) {
+  private void again(
+      Context context,
+      WebhookAdapter adapter,
+      int status,
+      String reason,
+      @Nullable RuntimeException cause) {
     metrics.refused(adapter.name(), reason);
     context.header("Retry-After", "5");
-    answer(context, 503, reason);
+    answer(context, adapter.refused(status, reason));
+    warn(adapter, reason, cause);
+  }
+
+  /** An outage fails every request: one line in a while says it. */
+  private void warn(WebhookAdapter adapter, String reason, @Nullable RuntimeException cause) {
     long now = System.nanoTime();
     long at = warnAtNs.get();
-    // An outage fails every request: one line in a while says it.
     if (now - at >= 0 && warnAtNs.compareAndSet(at, now + WARN_EVERY_NS)) {
       log.warn(
           "webhook_unavailable provider={} reason=\"{}\" cause=\"{}\"",
@@ -119,10 +159,10 @@ final class WebhookEndpoint {
     }
   }
 
-  private static void say(WebhookAdapter adapter, WebhookRequest request, Receipt receipt) {
+  private static void say(WebhookAdapter adapter, Receipt receipt) {
     String paymentId = receipt.paymentId() == null ? "none" : receipt.paymentId();
     try (LogContext context = LogContext.ofPayment(paymentId, receipt.traceId())) {
-      context.with("event_id", adapter.eventId(request).orElse(null));
+      context.with("event_id", receipt.eventId());
       if (receipt.kind() == Kind.CONFLICTING || receipt.disposition() == Disposition.FAILED) {
         log.error(
             "webhook_needs_a_person provider={} kind={} disposition={}",
@@ -155,7 +195,7 @@ final class WebhookEndpoint {
     return headers;
   }
 
-  private static void answer(Context context, int status, String text) {
-    context.status(status).contentType("text/plain").result(text);
+  private static void answer(Context context, Answer answer) {
+    context.status(answer.status()).contentType(answer.contentType()).result(answer.body());
   }
 }

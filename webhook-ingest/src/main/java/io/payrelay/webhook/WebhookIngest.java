@@ -19,6 +19,7 @@ import java.time.InstantSource;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.random.RandomGenerator;
 import org.eclipse.jetty.server.HttpConnectionFactory;
@@ -39,6 +40,11 @@ public final class WebhookIngest implements AutoCloseable {
 
   /** Acceptor, selectors, and threads that turn requests away while all the others work. */
   private static final int SPARE_THREADS = 16;
+
+  /** A burst of new connections waits here instead of for a repeated SYN. */
+  private static final int ACCEPT_QUEUE = 1024;
+
+  private static final int CONNECTIONS_RESERVE = 256;
 
   private static final Duration BACKOFF_FIRST = Duration.ofMillis(200);
   private static final Duration BACKOFF_MAX = Duration.ofSeconds(10);
@@ -82,10 +88,16 @@ public final class WebhookIngest implements AutoCloseable {
       Ingest ingest =
           new Ingest(database.jdbi(), clock, config.park(), config.statementTimeout(), faults);
       WebhookEndpoint endpoint =
-          new WebhookEndpoint(byName, ingest, clock, config.concurrentRequestsMax(), metrics);
+          new WebhookEndpoint(
+              byName,
+              ingest,
+              clock,
+              config.concurrentRequestsMax(),
+              config.providerRequestsMax(),
+              metrics);
       ParkedMatcher matcher =
           new ParkedMatcher(database.jdbi(), byName, clock, config.park(), metrics);
-      server = listen(config, endpoint, metrics);
+      server = listen(config, byName.keySet(), endpoint, metrics);
       loop =
           WorkerLoop.start(
               "webhook-matcher",
@@ -164,9 +176,10 @@ public final class WebhookIngest implements AutoCloseable {
   }
 
   private static Javalin listen(
-      IngestConfig config, WebhookEndpoint endpoint, IngestMetrics metrics) {
+      IngestConfig config, Set<String> providers, WebhookEndpoint endpoint, IngestMetrics metrics) {
     try {
-      return Javalin.create(javalin -> configure(javalin, config, endpoint, metrics)).start();
+      return Javalin.create(javalin -> configure(javalin, config, providers, endpoint, metrics))
+          .start();
     } catch (RuntimeException e) {
       throw new PayrelayException(
           Category.FATAL,
@@ -177,11 +190,14 @@ public final class WebhookIngest implements AutoCloseable {
   }
 
   private static void configure(
-      JavalinConfig javalin, IngestConfig config, WebhookEndpoint endpoint, IngestMetrics metrics) {
+      JavalinConfig javalin,
+      IngestConfig config,
+      Set<String> providers,
+      WebhookEndpoint endpoint,
+      IngestMetrics metrics) {
     javalin.startup.showJavalinBanner = false;
     javalin.startup.showOldJavalinVersionWarning = false;
     javalin.startup.startupWatcherEnabled = false;
-    javalin.http.prefer405over404 = true;
     javalin.http.compressionStrategy = CompressionStrategy.NONE;
     int threads = config.concurrentRequestsMax() + SPARE_THREADS;
     QueuedThreadPool pool = new QueuedThreadPool(threads, Math.min(threads, SPARE_THREADS));
@@ -194,13 +210,25 @@ public final class WebhookIngest implements AutoCloseable {
           http.setRequestHeaderSize(config.headerBytesMax());
           http.setIdleTimeout(config.readTimeout().toMillis());
         });
-    ConnectionGuard connections = new ConnectionGuard(config.readTimeout());
-    javalin.jetty.modifyServer(server -> guard(server, config, connections, metrics));
+    ConnectionGuard connections =
+        new ConnectionGuard(config.readTimeout(), config.connectionsMax(), metrics);
+    BodyGate gate =
+        new BodyGate(
+            new BodyGate.Limits(
+                config.headersMax(),
+                config.bodyBytesMax(),
+                config.bufferedBytesMax(),
+                config.readTimeout()),
+            providers,
+            connections,
+            metrics);
+    javalin.jetty.modifyServer(server -> guard(server, config, gate));
     javalin.jetty.addConnector(
         (server, http) -> {
           ServerConnector connector = new ServerConnector(server, new HttpConnectionFactory(http));
           connector.setHost(config.host());
           connector.setPort(config.port());
+          connector.setAcceptQueueSize(ACCEPT_QUEUE);
           connector.setIdleTimeout(config.readTimeout().toMillis());
           // On the connector: only its beans hear of its connections.
           connector.addBean(connections);
@@ -217,8 +245,7 @@ public final class WebhookIngest implements AutoCloseable {
         });
   }
 
-  private static void guard(
-      Server server, IngestConfig config, ConnectionGuard connections, IngestMetrics metrics) {
+  private static void guard(Server server, IngestConfig config, BodyGate gate) {
     server.setStopTimeout(config.stopTimeout().toMillis());
     // No pages: what a broken request hears is its status.
     server.setErrorHandler(
@@ -226,15 +253,10 @@ public final class WebhookIngest implements AutoCloseable {
           callback.succeeded();
           return true;
         });
-    server.addBean(new NetworkConnectionLimit(config.connectionsMax(), server));
-    server.setHandler(
-        new GracefulHandler(
-            new BodyGate(
-                config.bodyBytesMax(),
-                config.bufferedBytesMax(),
-                config.readTimeout(),
-                connections,
-                metrics)));
+    // The guard makes room long before; this is for when all connections are at work.
+    server.addBean(
+        new NetworkConnectionLimit(config.connectionsMax() + CONNECTIONS_RESERVE, server));
+    server.setHandler(new GracefulHandler(gate));
   }
 
   private String databaseHealth() {

@@ -16,6 +16,8 @@ class IngestConfigTest {
     assertThat(config.host()).isEqualTo("127.0.0.1");
     assertThat(config.port()).isEqualTo(8085);
     assertThat(config.bodyBytesMax()).isEqualTo(256 * 1024);
+    assertThat(config.headersMax()).isEqualTo(100);
+    assertThat(config.providerRequestsMax()).isLessThan(config.concurrentRequestsMax());
     assertThat(config.park().limit()).hasHours(1);
   }
 

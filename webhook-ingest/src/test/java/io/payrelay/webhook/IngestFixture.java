@@ -46,8 +46,12 @@ final class IngestFixture implements AutoCloseable {
           + Base64.getEncoder()
               .encodeToString("a fresh secret of 32 bytes size!".getBytes(US_ASCII));
 
+  static final int POOL = 8;
+
   private static final AtomicInteger IDS = new AtomicInteger();
 
+  final String url;
+  final String login;
   final DataSource connections;
   final Jdbi owner;
   final WebhookIngest ingest;
@@ -55,7 +59,10 @@ final class IngestFixture implements AutoCloseable {
   private final HttpClient http =
       HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
 
-  private IngestFixture(DataSource connections, WebhookIngest ingest, Telemetry telemetry) {
+  private IngestFixture(
+      String url, String login, DataSource connections, WebhookIngest ingest, Telemetry telemetry) {
+    this.url = url;
+    this.login = login;
     this.connections = connections;
     this.owner = Jdbi.create(connections);
     this.ingest = ingest;
@@ -67,8 +74,14 @@ final class IngestFixture implements AutoCloseable {
   }
 
   static IngestFixture start(Map<String, String> environment, IngestFaults faults) {
+    return start(environment, faults, List.of(adapter()));
+  }
+
+  static IngestFixture start(
+      Map<String, String> environment, IngestFaults faults, List<WebhookAdapter> adapters) {
     TestDatabase database = TestInfra.shared().newDatabase();
-    return start(database.jdbcUrl(), database.user(), database.password(), environment, faults);
+    return start(
+        database.jdbcUrl(), database.user(), database.password(), environment, faults, adapters);
   }
 
   static IngestFixture start(
@@ -77,6 +90,16 @@ final class IngestFixture implements AutoCloseable {
       String password,
       Map<String, String> environment,
       IngestFaults faults) {
+    return start(url, user, password, environment, faults, List.of(adapter()));
+  }
+
+  private static IngestFixture start(
+      String url,
+      String user,
+      String password,
+      Map<String, String> environment,
+      IngestFaults faults,
+      List<WebhookAdapter> adapters) {
     PGSimpleDataSource source = new PGSimpleDataSource();
     source.setUrl(url);
     source.setUser(user);
@@ -94,23 +117,33 @@ final class IngestFixture implements AutoCloseable {
           handle.execute(
               "CREATE ROLE " + login + " LOGIN PASSWORD 'ingest' IN ROLE payrelay_ingest");
         });
+    Telemetry telemetry = Telemetry.start(new TelemetryConfig("127.0.0.1", 0));
+    WebhookIngest ingest = start(url, login, environment, faults, adapters, telemetry);
+    return new IngestFixture(url, login, source, ingest, telemetry);
+  }
+
+  /** An ingest over a database that is there, under a login that is there. */
+  static WebhookIngest start(
+      String url,
+      String login,
+      Map<String, String> environment,
+      IngestFaults faults,
+      List<WebhookAdapter> adapters,
+      Telemetry telemetry) {
     Map<String, String> variables = new HashMap<>(environment);
     variables.putIfAbsent("PAYRELAY_INGEST_PORT", "0");
     variables.putIfAbsent("PAYRELAY_INGEST_PARK_DELAY_FIRST_MS", "20");
     variables.putIfAbsent("PAYRELAY_INGEST_MATCH_INTERVAL_MS", "20");
     IngestConfig config =
         IngestConfig.from(Settings.check(variables, IngestConfig.SETTINGS, IngestConfig.SETTINGS));
-    Telemetry telemetry = Telemetry.start(new TelemetryConfig("127.0.0.1", 0));
-    WebhookIngest ingest =
-        WebhookIngest.start(
-            config,
-            new DatabaseConfig(url, login, new Secret("ingest"), 8, Duration.ofSeconds(5)),
-            List.of(adapter()),
-            telemetry,
-            InstantSource.system(),
-            new Random(1),
-            faults);
-    return new IngestFixture(source, ingest, telemetry);
+    return WebhookIngest.start(
+        config,
+        new DatabaseConfig(url, login, new Secret("ingest"), POOL, Duration.ofSeconds(5)),
+        adapters,
+        telemetry,
+        InstantSource.system(),
+        new Random(1),
+        faults);
   }
 
   static WebhookAdapter adapter() {
@@ -128,14 +161,19 @@ final class IngestFixture implements AutoCloseable {
   }
 
   String payment(String paymentId) {
+    return payment(paymentId, "simulator");
+  }
+
+  String payment(String paymentId, String provider) {
     owner.useHandle(
         handle ->
             handle
                 .createQuery(
                     """
-                    SELECT payrelay.request_payment(:id, 'shop', :id, 'simulator', 1999, 'EUR',
+                    SELECT payrelay.request_payment(:id, 'shop', :id, :provider, 1999, 'EUR',
                       payee_account => 'acct_1', trace_id => 'trace_1')
                     """)
+                .bind("provider", provider)
                 .bind("id", paymentId)
                 .mapTo(String.class)
                 .one());
@@ -174,12 +212,16 @@ final class IngestFixture implements AutoCloseable {
   }
 
   int send(Map<String, String> headers, String body) {
+    return send("simulator", headers, body).statusCode();
+  }
+
+  HttpResponse<String> send(String provider, Map<String, String> headers, String body) {
     HttpRequest.Builder request =
-        HttpRequest.newBuilder(uri("/webhooks/simulator"))
+        HttpRequest.newBuilder(uri("/webhooks/" + provider))
             .timeout(Duration.ofSeconds(20))
             .POST(HttpRequest.BodyPublishers.ofString(body));
     headers.forEach(request::setHeader);
-    return exchange(request.build()).statusCode();
+    return exchange(request.build());
   }
 
   HttpResponse<String> exchange(HttpRequest request) {
@@ -209,6 +251,14 @@ final class IngestFixture implements AutoCloseable {
     } catch (Exception e) {
       throw new IllegalStateException(e);
     }
+  }
+
+  /** What the process shows under that path of its telemetry port. */
+  String telemetry(String path) {
+    return exchange(
+            HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + telemetry.port() + path))
+                .build())
+        .body();
   }
 
   String status(String paymentId) {

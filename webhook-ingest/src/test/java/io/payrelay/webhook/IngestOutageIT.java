@@ -6,10 +6,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.payrelay.localstack.LocalPostgres;
+import java.net.http.HttpResponse;
 import java.sql.Connection;
 import java.sql.Statement;
 import java.time.Duration;
 import java.time.InstantSource;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
@@ -83,6 +85,79 @@ class IngestOutageIT {
 
       assertThat(fixture.send(id, body)).isEqualTo(204);
       assertThat(fixture.statusEvents(payment)).containsExactly("PENDING", "SUCCEEDED");
+    }
+  }
+
+  @Test
+  void answers503WhileTheDatabaseIsFullAndLeavesNothingHalfDone() {
+    try (IngestFixture fixture = IngestFixture.start()) {
+      String payment = fixture.payment();
+      String id = newEventId();
+      String body = event("charge.succeeded", payment);
+      // Stands for a full disk at the last of the writes.
+      fixture.owner.useHandle(
+          handle -> {
+            handle.execute(
+                """
+                CREATE FUNCTION payrelay.full() RETURNS trigger LANGUAGE plpgsql AS
+                $$ BEGIN RAISE EXCEPTION 'full' USING ERRCODE = 'disk_full'; END $$
+                """);
+            handle.execute(
+                """
+                CREATE TRIGGER full BEFORE INSERT ON payrelay.provider_event
+                FOR EACH ROW EXECUTE FUNCTION payrelay.full()
+                """);
+          });
+
+      assertThat(fixture.send(id, body)).isEqualTo(503);
+      assertThat(fixture.status(payment)).isEqualTo("CREATED");
+      assertThat(fixture.statusEvents(payment)).isEmpty();
+      assertThat(fixture.capturedMinor(payment)).isZero();
+
+      fixture.owner.useHandle(
+          handle -> handle.execute("DROP TRIGGER full ON payrelay.provider_event"));
+      assertThat(fixture.send(id, body)).isEqualTo(204);
+      assertThat(fixture.statusEvents(payment)).containsExactly("PENDING", "SUCCEEDED");
+    }
+  }
+
+  @Test
+  void keepsOneProvidersFloodFromTakingAllTheRoom() throws Exception {
+    CountDownLatch inside = new CountDownLatch(2);
+    CountDownLatch goOn = new CountDownLatch(1);
+    IngestFaults faults =
+        new IngestFaults() {
+          @Override
+          public void beforeCommit() {
+            inside.countDown();
+            awaitQuietly(goOn);
+          }
+        };
+    ExecutorService pool = Executors.newFixedThreadPool(2);
+    try (IngestFixture fixture =
+        IngestFixture.start(Map.of("PAYRELAY_INGEST_PROVIDER_REQUESTS_MAX", "2"), faults)) {
+      List<Future<Integer>> running = new ArrayList<>();
+      for (int i = 0; i < 2; i++) {
+        String payment = fixture.payment();
+        running.add(
+            pool.submit(() -> fixture.send(newEventId(), event("charge.pending", payment))));
+      }
+      inside.await();
+
+      String body = event("charge.pending", fixture.payment());
+      HttpResponse<String> third =
+          fixture.send(
+              "simulator", IngestFixture.signed(IngestFixture.SECRET, newEventId(), 0, body), body);
+      assertThat(third.statusCode()).isEqualTo(429);
+      assertThat(third.headers().firstValue("retry-after")).isPresent();
+
+      goOn.countDown();
+      for (Future<Integer> one : running) {
+        assertThat(one.get()).isEqualTo(204);
+      }
+    } finally {
+      goOn.countDown();
+      pool.shutdownNow();
     }
   }
 

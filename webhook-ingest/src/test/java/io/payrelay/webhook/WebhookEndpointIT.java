@@ -108,7 +108,10 @@ class WebhookEndpointIT {
     HttpResponse<String> unknown = fixture.exchange(post.build());
     assertThat(unknown.statusCode()).isEqualTo(404);
     assertThat(unknown.headers().map()).doesNotContainKeys("server", "x-powered-by");
-    assertThat(fixture.exchange(get.build()).statusCode()).isEqualTo(405);
+    HttpResponse<String> got = fixture.exchange(get.build());
+    assertThat(got.statusCode()).isEqualTo(405);
+    assertThat(got.headers().firstValue("allow")).contains("POST");
+    assertThat(got.body()).isEmpty();
     assertThat(fixture.exchange(root.build()).statusCode()).isEqualTo(404);
   }
 
@@ -142,6 +145,106 @@ class WebhookEndpointIT {
       write(socket, "1\r\nx\r\n");
 
       assertThat(statusLine(socket)).contains("413");
+    }
+  }
+
+  /** Convoy cut such a body at its limit and verified the rest: here the prefix is well signed. */
+  @Test
+  void neverTakesTheSignedPrefixOfAnOversizedBody() throws Exception {
+    String payment = fixture.payment();
+    String id = newEventId();
+    String event = event("charge.succeeded", payment);
+    String prefix = event + " ".repeat(262_144 - event.length());
+    StringBuilder head =
+        new StringBuilder("POST /webhooks/simulator HTTP/1.1\r\nHost: localhost\r\n");
+    signed(IngestFixture.SECRET, id, 0, prefix)
+        .forEach((name, value) -> head.append(name).append(": ").append(value).append("\r\n"));
+    try (Socket socket = connect()) {
+      write(socket, head + "Transfer-Encoding: chunked\r\n\r\n40000\r\n" + prefix + "\r\n");
+      write(socket, "5\r\nabcde\r\n0\r\n\r\n");
+
+      assertThat(statusLine(socket)).contains("413");
+    }
+    assertThat(fixture.disposition(id)).isEqualTo("none");
+    assertThat(fixture.status(payment)).isEqualTo("CREATED");
+    // The same bytes at the cap itself are taken.
+    assertThat(fixture.send(signed(IngestFixture.SECRET, id, 0, prefix), prefix)).isEqualTo(204);
+  }
+
+  @Test
+  void answersAnOversizedBodyThatNeverEndsAndClosesWithoutReadingIt() throws Exception {
+    try (Socket socket = connect()) {
+      write(socket, POST + "Content-Length: 2000000000\r\n\r\n");
+      assertThat(statusLine(socket)).contains("413");
+      assertThat(socket.getInputStream().readAllBytes()).isNotNull();
+      // Closed: whoever goes on writing is refused by the network.
+      await().until(() -> closed(socket, () -> write(socket, "x".repeat(100_000))));
+    }
+  }
+
+  @Test
+  void asksForNoBodyThatItWillRefuse() throws Exception {
+    try (Socket socket = connect()) {
+      write(socket, POST + "Expect: 100-continue\r\nContent-Length: 100000000\r\n\r\n");
+
+      assertThat(statusLine(socket)).contains("413");
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "'Content-Encoding: identity\r\nContent-Encoding: gzip', 415",
+    "'Content-Encoding: br', 415",
+    "'Transfer-Encoding: gzip, chunked', 4",
+    "'Transfer-Encoding: gzip', 4",
+    "'Transfer-Encoding: chunked\r\nContent-Length: 3', 4"
+  })
+  void refusesEveryCodingOfTheBodyAndEveryDoubtAboutItsEnd(String header, String status)
+      throws Exception {
+    try (Socket socket = connect()) {
+      write(socket, POST + header + "\r\n\r\n3\r\n{}\n\r\n0\r\n\r\n");
+
+      assertThat(statusLine(socket)).contains(" " + status);
+    }
+  }
+
+  @Test
+  void refusesTooManyHeadersThoughTheyAreSmall() throws Exception {
+    StringBuilder many = new StringBuilder();
+    for (int i = 0; i < 200; i++) {
+      many.append("a").append(i).append(":\r\n");
+    }
+    try (Socket socket = connect()) {
+      write(socket, POST + many + "Content-Length: 0\r\n\r\n");
+
+      assertThat(statusLine(socket)).contains("431");
+    }
+  }
+
+  /** Finding 8: malformed headers made a 500 of it, and the provider retried for three days. */
+  @Test
+  void answersMalformedRequestsWithinMillisecondsAndWithoutATrace() throws Exception {
+    List<String> broken =
+        List.of(
+            "webhook-id: e\r\n",
+            "webhook-id: \u0001\r\n",
+            "webhook-id: e\r\nwebhook-timestamp: 1e9\r\nwebhook-signature: v1,=\r\n",
+            "webhook-id: e\r\nwebhook-timestamp: 1\r\nwebhook-signature: v1,AAAA\r\n");
+    for (String headers : broken) {
+      long startedNs = System.nanoTime();
+      try (Socket socket = connect()) {
+        write(
+            socket,
+            "POST /webhooks/simulator HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+                + headers
+                + "Content-Length: 2\r\n\r\n{}");
+        String answer = new String(socket.getInputStream().readAllBytes(), US_ASCII);
+
+        assertThat(answer).matches("(?s)HTTP/1.1 40[01] .*").doesNotContain("Exception", "at io.");
+      }
+      // A loaded machine included; on a quiet one it is single milliseconds.
+      assertThat(Duration.ofNanos(System.nanoTime() - startedNs))
+          .isLessThan(Duration.ofMillis(500));
     }
   }
 
@@ -199,23 +302,12 @@ class WebhookEndpointIT {
   void showsWhatItDidInItsMetricsAndHealth() {
     fixture.send(newEventId(), event("charge.succeeded", fixture.payment()));
 
-    String metrics = telemetry("/metrics");
+    String metrics = fixture.telemetry("/metrics");
 
     assertThat(metrics)
         .contains("payrelay_webhook_events_total{disposition=\"APPLIED\",provider=\"simulator\"}")
         .contains("payrelay_webhook_parked");
-    assertThat(telemetry("/health")).contains("database: ok", "process: ok");
-  }
-
-  private static String telemetry(String path) {
-    return fixture
-        .exchange(
-            HttpRequest.newBuilder(
-                    fixture
-                        .uri(path)
-                        .resolve("http://127.0.0.1:" + fixture.telemetry.port() + path))
-                .build())
-        .body();
+    assertThat(fixture.telemetry("/health")).contains("database: ok", "process: ok");
   }
 
   private interface Trickle {

@@ -75,4 +75,20 @@ public record Fact(
         observedAt,
         evidence);
   }
+
+  /** The same, said of the payment with that id. */
+  public Fact about(String otherPaymentId) {
+    return new Fact(
+        source,
+        provider,
+        otherPaymentId,
+        observation,
+        providerTransactionId,
+        amount,
+        payeeAccount,
+        reference,
+        code,
+        observedAt,
+        evidence);
+  }
 }

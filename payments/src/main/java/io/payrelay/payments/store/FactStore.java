@@ -24,6 +24,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import org.jdbi.v3.core.Handle;
@@ -129,6 +130,24 @@ public final class FactStore {
     insertNotes(tx, notes.stream().filter(note -> note.isNew(openedCases)).toList());
     insertStatusEvents(tx, changes, now);
     return applied;
+  }
+
+  /** The payment that holds a provider transaction, as its own or in suspense; locks nothing. */
+  public Optional<String> holderOf(Handle tx, String provider, String transactionId) {
+    return tx.createQuery(
+            """
+            SELECT payment_id FROM payrelay.payment
+            WHERE provider = :provider AND provider_transaction_id = :transaction_id
+            UNION ALL
+            SELECT payment_id FROM payrelay.ledger_posting
+            WHERE business_key = :business_key AND payment_id IS NOT NULL
+            LIMIT 1
+            """)
+        .bind("provider", provider)
+        .bind("transaction_id", transactionId)
+        .bind("business_key", Postings.captureKey(provider, transactionId))
+        .mapTo(String.class)
+        .findFirst();
   }
 
   /** Decides, and remembers for the rest of the batch whose money came in. */

@@ -9,12 +9,14 @@ import io.payrelay.providers.StandardWebhooks;
 import io.payrelay.providers.UnreadableWebhookException;
 import io.payrelay.providers.WebhookAdapter;
 import io.payrelay.providers.WebhookEvent;
+import io.payrelay.providers.WebhookJson;
 import io.payrelay.providers.WebhookRequest;
 import io.payrelay.providers.WebhookVerdict;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,6 +25,9 @@ import org.jspecify.annotations.Nullable;
  * Immutable, safe for any thread.
  */
 public final class GenericWebhooks implements WebhookAdapter {
+
+  /** The attempt's time in some senders, the event's in others. */
+  private static final Set<String> DELIVERY_FIELDS = Set.of("timestamp");
 
   private static final Answer ACCEPTED = new Answer(204, "text/plain", "");
 
@@ -62,6 +67,11 @@ public final class GenericWebhooks implements WebhookAdapter {
   }
 
   @Override
+  public Set<String> deliveryFields() {
+    return DELIVERY_FIELDS;
+  }
+
+  @Override
   public Answer accepted() {
     return ACCEPTED;
   }
@@ -78,16 +88,16 @@ public final class GenericWebhooks implements WebhookAdapter {
     if (!data.isObject()) {
       throw new UnreadableWebhookException("data is not an object");
     }
-    byte[] digest = WebhookJson.digest(type, data);
+    byte[] digest = WebhookJson.digest(root, DELIVERY_FIELDS);
     Observation observation = observation(type);
     if (observation == null) {
       // Its fields may mean anything: none is read, the raw event is kept.
-      return new WebhookEvent(eventId, type, digest, null, Optional.empty());
+      return new WebhookEvent(eventId, type, digest, null, List.of(), false);
     }
     String paymentId = WebhookJson.required(data, "merchant_transaction_id");
     Instant at = WebhookJson.instant(root, "timestamp");
     Fact fact = fact(observation, type, eventId, paymentId, data, at == null ? receivedAt : at);
-    return new WebhookEvent(eventId, type, digest, paymentId, Optional.of(fact));
+    return new WebhookEvent(eventId, type, digest, paymentId, List.of(fact), false);
   }
 
   private @Nullable Observation observation(String type) {

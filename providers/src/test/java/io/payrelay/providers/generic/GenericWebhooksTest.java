@@ -53,8 +53,8 @@ class GenericWebhooksTest {
 
     assertThat(event.eventId()).isEqualTo("evt_1");
     assertThat(event.paymentId()).isEqualTo("pay_0001");
-    assertThat(event.fact())
-        .contains(
+    assertThat(event.facts())
+        .containsExactly(
             new Fact(
                 FactSource.WEBHOOK,
                 "simulator",
@@ -89,7 +89,7 @@ class GenericWebhooksTest {
                     "\"dispute_id\":\"dp_1\",\"dispute_amount\":5,\"refund_id\":\"re_1\","
                         + "\"refund_amount\":6,\"amount\""));
 
-    assertThat(event.fact().orElseThrow().observation()).isEqualTo(observation);
+    assertThat(event.facts().get(0).observation()).isEqualTo(observation);
   }
 
   @Test
@@ -126,13 +126,14 @@ class GenericWebhooksTest {
             .replace("charge.succeeded", "charge.refunded")
             .replace("\"amount\"", "\"refund_id\":\"re_1\",\"refund_amount\":600,\"amount\"");
 
-    assertThat(read(failed).fact().orElseThrow().code()).isEqualTo("card_declined");
-    assertThat(read(SUCCEEDED.replace("charge.succeeded", "charge.canceled")).fact())
-        .hasValueSatisfying(fact -> assertThat(fact.code()).isEqualTo("canceled"));
-    assertThat(read(disputed).fact().orElseThrow().reference()).isEqualTo("dp_1");
-    assertThat(read(disputed).fact().orElseThrow().amount()).isEqualTo(new Money(500, "EUR"));
-    assertThat(read(refunded).fact().orElseThrow().reference()).isEqualTo("re_1");
-    assertThat(read(refunded).fact().orElseThrow().amount()).isEqualTo(new Money(600, "EUR"));
+    assertThat(read(failed).facts().get(0).code()).isEqualTo("card_declined");
+    assertThat(read(SUCCEEDED.replace("charge.succeeded", "charge.canceled")).facts())
+        .singleElement()
+        .satisfies(fact -> assertThat(fact.code()).isEqualTo("canceled"));
+    assertThat(read(disputed).facts().get(0).reference()).isEqualTo("dp_1");
+    assertThat(read(disputed).facts().get(0).amount()).isEqualTo(new Money(500, "EUR"));
+    assertThat(read(refunded).facts().get(0).reference()).isEqualTo("re_1");
+    assertThat(read(refunded).facts().get(0).amount()).isEqualTo(new Money(600, "EUR"));
   }
 
   @Test
@@ -140,7 +141,7 @@ class GenericWebhooksTest {
     WebhookEvent event = read("{\"type\":\"payout.paid\",\"data\":{\"amount\":\"lots\"}}");
 
     assertThat(event.eventType()).isEqualTo("payout.paid");
-    assertThat(event.fact()).isEmpty();
+    assertThat(event.facts()).isEmpty();
   }
 
   @Test

@@ -1,4 +1,4 @@
-package io.payrelay.providers.generic;
+package io.payrelay.providers;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
@@ -10,14 +10,15 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.payrelay.payments.money.Money;
-import io.payrelay.providers.UnreadableWebhookException;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.time.DateTimeException;
 import java.time.Instant;
+import java.util.Set;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -25,12 +26,12 @@ import org.jspecify.annotations.Nullable;
  * Strict, bounded reading of a webhook's JSON. Whatever is wrong is named by its field, never by
  * its value. Stateless, safe for any thread.
  */
-final class WebhookJson {
+public final class WebhookJson {
 
   /** More than any event needs; the endpoint's own cap is usually below. */
   private static final int BODY_BYTES_MAX = 1 << 20;
 
-  private static final int DEPTH_MAX = 16;
+  private static final int DEPTH_MAX = 32;
   private static final int STRING_LENGTH_MAX = 16_384;
   private static final int NUMBER_LENGTH_MAX = 64;
 
@@ -64,7 +65,8 @@ final class WebhookJson {
 
   private WebhookJson() {}
 
-  static JsonNode parse(byte[] body) throws UnreadableWebhookException {
+  /** The body as an object. */
+  public static JsonNode parse(byte[] body) throws UnreadableWebhookException {
     if (body.length > BODY_BYTES_MAX) {
       throw new UnreadableWebhookException("the body is too large");
     }
@@ -82,21 +84,26 @@ final class WebhookJson {
     return root;
   }
 
-  /** SHA-256 over type and data with sorted fields: spacing, order and event time do not count. */
-  static byte[] digest(String type, JsonNode data) throws UnreadableWebhookException {
+  /**
+   * SHA-256 over all fields but those that belong to the delivery: spacing and order do not count.
+   */
+  public static byte[] digest(JsonNode root, Set<String> deliveryFields)
+      throws UnreadableWebhookException {
     try {
-      MessageDigest digest = MessageDigest.getInstance("SHA-256");
-      digest.update(type.getBytes(UTF_8));
-      digest.update((byte) '\n');
-      return digest.digest(JSON.writeValueAsBytes(data));
+      ObjectNode business = JSON.createObjectNode();
+      root.properties().stream()
+          .filter(field -> !deliveryFields.contains(field.getKey()))
+          .forEach(field -> business.set(field.getKey(), field.getValue()));
+      return MessageDigest.getInstance("SHA-256").digest(JSON.writeValueAsBytes(business));
     } catch (JsonProcessingException e) {
-      throw new UnreadableWebhookException("data cannot be written again");
+      throw new UnreadableWebhookException("the body cannot be written again");
     } catch (NoSuchAlgorithmException e) {
       throw new IllegalStateException("every Java has SHA-256", e);
     }
   }
 
-  static String required(JsonNode object, String field) throws UnreadableWebhookException {
+  /** The field's visible text. */
+  public static String required(JsonNode object, String field) throws UnreadableWebhookException {
     String text = optional(object, field);
     if (text == null) {
       throw new UnreadableWebhookException(field + " is missing");
@@ -104,7 +111,8 @@ final class WebhookJson {
     return text;
   }
 
-  static @Nullable String optional(JsonNode object, String field)
+  /** The field's visible text, or null where there is none. */
+  public static @Nullable String optional(JsonNode object, String field)
       throws UnreadableWebhookException {
     JsonNode node = object.path(field);
     if (node.isMissingNode() || node.isNull()) {
@@ -117,12 +125,13 @@ final class WebhookJson {
   }
 
   /** A provider's code, or null where it is no code: a sentence may hold anything. */
-  static @Nullable String code(JsonNode object, String field) {
+  public static @Nullable String code(JsonNode object, String field) {
     JsonNode node = object.path(field);
     return node.isTextual() && CODE.matcher(node.textValue()).matches() ? node.textValue() : null;
   }
 
-  static @Nullable Instant instant(JsonNode object, String field)
+  /** An ISO 8601 instant, or null where there is none. */
+  public static @Nullable Instant instant(JsonNode object, String field)
       throws UnreadableWebhookException {
     String text = optional(object, field);
     if (text == null) {
@@ -139,8 +148,22 @@ final class WebhookJson {
     throw new UnreadableWebhookException(field + " is not an ISO 8601 instant");
   }
 
+  /** Seconds of the epoch. */
+  public static Instant seconds(JsonNode object, String field) throws UnreadableWebhookException {
+    JsonNode node = object.path(field);
+    boolean sane =
+        node.isIntegralNumber()
+            && node.canConvertToLong()
+            && node.longValue() >= EARLIEST.getEpochSecond()
+            && node.longValue() < LATEST.getEpochSecond();
+    if (!sane) {
+      throw new UnreadableWebhookException(field + " is not a time in seconds");
+    }
+    return Instant.ofEpochSecond(node.longValue());
+  }
+
   /** Null where the body names no amount; an amount without its currency says nothing. */
-  static @Nullable Money money(JsonNode object, String amountField, String currencyField)
+  public static @Nullable Money money(JsonNode object, String amountField, String currencyField)
       throws UnreadableWebhookException {
     JsonNode amount = object.path(amountField);
     if (amount.isMissingNode() || amount.isNull()) {

@@ -1,0 +1,163 @@
+package io.payrelay.webhook;
+
+import static io.payrelay.webhook.IngestFixture.event;
+import static io.payrelay.webhook.IngestFixture.newEventId;
+import static io.payrelay.webhook.IngestFixture.signed;
+import static java.nio.charset.StandardCharsets.US_ASCII;
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Thousands that do nothing, and hundreds that want too much. */
+@Timeout(120)
+class CrowdIT {
+
+  private static final int CROWD = 2_000;
+  private static final int CONNECTIONS_MAX = 1_500;
+  private static final String POST = "POST /webhooks/simulator HTTP/1.1\r\nHost: a\r\n";
+
+  @Test
+  void servesHealthySendersWhileTwoThousandConnectionsIdleAndTrickle() throws Exception {
+    List<Socket> crowd = new ArrayList<>();
+    // Their time is not over during the test: it is not the time that makes room.
+    try (IngestFixture fixture =
+        IngestFixture.start(
+            Map.of(
+                "PAYRELAY_INGEST_CONNECTIONS_MAX",
+                "" + CONNECTIONS_MAX,
+                "PAYRELAY_INGEST_READ_TIMEOUT_MS",
+                "100000"),
+            IngestFaults.NONE)) {
+      for (int i = 0; i < CROWD; i++) {
+        Socket socket = new Socket(InetAddress.getLoopbackAddress(), fixture.ingest.port());
+        crowd.add(socket);
+        String start =
+            switch (i % 3) {
+              case 0 -> "";
+              case 1 -> POST + "X-Half-A-Header: ";
+              default -> POST + "webhook-id: e\r\nContent-Length: 1000\r\n\r\n{";
+            };
+        trickle(socket, start);
+      }
+
+      long slowestMs = 0;
+      for (int i = 0; i < 50; i++) {
+        crowd.subList(CROWD - 300, CROWD).forEach(socket -> trickle(socket, "x"));
+        String payment = fixture.payment();
+        long startedNs = System.nanoTime();
+        assertThat(freshlyConnected(fixture, event("charge.succeeded", payment)))
+            .startsWith("HTTP/1.1 204");
+        slowestMs = Math.max(slowestMs, Duration.ofNanos(System.nanoTime() - startedNs).toMillis());
+        assertThat(fixture.status(payment)).isEqualTo("SUCCEEDED");
+      }
+
+      System.out.println("slowest healthy delivery among " + CROWD + ": " + slowestMs + " ms");
+      assertThat(slowestMs).isLessThan(5_000);
+      assertThat(databaseConnections(fixture)).isLessThanOrEqualTo(IngestFixture.POOL);
+      assertThat(threads()).isLessThanOrEqualTo(64 + 16);
+      assertThat(fixture.telemetry("/metrics"))
+          .contains(
+              "payrelay_webhook_refused_total{provider=\"unknown\",reason=\"too many connections\"}");
+    } finally {
+      for (Socket socket : crowd) {
+        socket.close();
+      }
+    }
+  }
+
+  /**
+   * Checklist 3.2 number 4: the pool's limit is answered, not waited for, and nothing stays
+   * half-done.
+   */
+  @Test
+  void answersHundredsAtOnceThoughEveryDatabaseConnectionIsStuckAndRecovers() throws Exception {
+    ExecutorService pool = Executors.newFixedThreadPool(200);
+    try (IngestFixture fixture =
+        IngestFixture.start(
+            Map.of(
+                "PAYRELAY_INGEST_STATEMENT_TIMEOUT_MS", "1000",
+                "PAYRELAY_INGEST_DATABASE_WAIT_MS", "250"),
+            IngestFaults.NONE)) {
+      String payment = fixture.payment();
+      String body = event("charge.succeeded", payment);
+      List<Callable<Integer>> calls = new ArrayList<>();
+      for (int i = 0; i < 200; i++) {
+        calls.add(() -> fixture.send(newEventId(), body));
+      }
+      long[] tookMs = new long[1];
+      fixture.owner.useTransaction(
+          tx -> {
+            tx.select("SELECT 1 FROM payrelay.payment WHERE payment_id = ? FOR UPDATE", payment)
+                .mapTo(Integer.class)
+                .one();
+            long startedNs = System.nanoTime();
+            for (Future<Integer> call : pool.invokeAll(calls)) {
+              assertThat(call.get()).isIn(429, 503);
+            }
+            tookMs[0] = Duration.ofNanos(System.nanoTime() - startedNs).toMillis();
+          });
+
+      System.out.println("200 refused in " + tookMs[0] + " ms");
+      // Every one of them: one statement timeout, and what waited for its connection.
+      assertThat(tookMs[0]).isLessThan(10_000);
+      assertThat(fixture.count("SELECT count(*) FROM payrelay.provider_event")).isZero();
+      await().until(() -> fixture.send(newEventId(), body) == 204);
+      assertThat(fixture.statusEvents(payment)).containsExactly("PENDING", "SUCCEEDED");
+    } finally {
+      pool.shutdownNow();
+    }
+  }
+
+  private static String freshlyConnected(IngestFixture fixture, String body) throws IOException {
+    StringBuilder request = new StringBuilder(POST + "Connection: close\r\n");
+    signed(IngestFixture.SECRET, newEventId(), 0, body)
+        .forEach((name, value) -> request.append(name + ": " + value + "\r\n"));
+    byte[] bytes = body.getBytes(UTF_8);
+    request.append("Content-Length: " + bytes.length + "\r\n\r\n");
+    try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), fixture.ingest.port())) {
+      socket.setSoTimeout(20_000);
+      socket.getOutputStream().write(request.toString().getBytes(US_ASCII));
+      socket.getOutputStream().write(bytes);
+      return new String(socket.getInputStream().readAllBytes(), US_ASCII);
+    }
+  }
+
+  /** A member of the crowd that was closed meanwhile does not matter. */
+  private static void trickle(Socket socket, String text) {
+    try {
+      socket.getOutputStream().write(text.getBytes(US_ASCII));
+    } catch (IOException e) {
+      assertThat(e).hasMessageMatching("(?i).*(broken|reset|closed|abort).*");
+    }
+  }
+
+  private static long databaseConnections(IngestFixture fixture) {
+    return fixture.count(
+        """
+        SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = 'payrelay-webhook-ingest'
+        """);
+  }
+
+  private static long threads() {
+    return Thread.getAllStackTraces().keySet().stream()
+        .filter(
+            thread ->
+                thread.getName().startsWith("webhook-") && !thread.getName().contains("matcher"))
+        .count();
+  }
+}
