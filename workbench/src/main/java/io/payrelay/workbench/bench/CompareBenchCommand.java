@@ -61,7 +61,7 @@ final class CompareBenchCommand implements Callable<Integer> {
   @Option(
       names = "--warm-up-events",
       paramLabel = "W",
-      defaultValue = "100000",
+      defaultValue = "150000",
       description = "(${DEFAULT-VALUE})")
   private int warmUpEvents;
 

@@ -33,7 +33,7 @@ final class RelayBenchCommand implements Callable<Integer> {
   @Option(
       names = "--warm-up-events",
       paramLabel = "W",
-      defaultValue = "100000",
+      defaultValue = "150000",
       description = "rows that are drained before those, while the JVM compiles (${DEFAULT-VALUE})")
   private int warmUpEvents;
 
