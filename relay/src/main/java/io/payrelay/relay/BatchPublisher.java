@@ -6,7 +6,6 @@ import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.PayrelayException;
 import java.time.Duration;
 import java.time.InstantSource;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;

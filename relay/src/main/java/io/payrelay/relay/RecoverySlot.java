@@ -27,7 +27,8 @@ final class RecoverySlot implements AutoCloseable {
 
   /** Makes the slot; waits for the end of each transaction that is open now. */
   static RecoverySlot make(DatabaseConfig database, String slotName) throws SQLException {
-    Connection replication = DatabaseConnection.openReplication(database, "payrelay-recover-slot", Duration.ZERO);
+    Connection replication =
+        DatabaseConnection.openReplication(database, "payrelay-recover-slot", Duration.ZERO);
     try (Statement statement = replication.createStatement();
         ResultSet made = statement.executeQuery(command(slotName))) {
       made.next();

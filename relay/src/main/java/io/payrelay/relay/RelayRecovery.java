@@ -121,7 +121,8 @@ public final class RelayRecovery {
   public RecoveryReport plan(RecoveryOptions options) {
     try (Connection connection = connect();
         Admin admin = Admin.create(kafka.clientProperties("payrelay-recover-admin"))) {
-      RecoveryFacts facts = RecoveryFacts.ask(connection, admin, store, config, options, this::history);
+      RecoveryFacts facts =
+          RecoveryFacts.ask(connection, admin, store, config, options, this::history);
       // The snapshot first: what a relay publishes meanwhile is then found in Kafka, too.
       OutboxReader.begin(connection, null);
       PublishedEvents published = published(admin, facts);
@@ -196,7 +197,8 @@ public final class RelayRecovery {
       LeaseKeeper keeper,
       Waits waits)
       throws SQLException {
-    RecoveryFacts facts = RecoveryFacts.ask(connection, admin, store, config, options, this::history);
+    RecoveryFacts facts =
+        RecoveryFacts.ask(connection, admin, store, config, options, this::history);
     if (facts.cause() == null && !options.force()) {
       return RecoveryText.nothingToDo(config.slotName(), facts);
     }

@@ -74,8 +74,7 @@ class DeadLettersIT {
     return awaitSome(fixture, aggregate, 1).get(0);
   }
 
-  private static List<DeadLetter> awaitSome(
-      RelayFixture fixture, String aggregate, int count) {
+  private static List<DeadLetter> awaitSome(RelayFixture fixture, String aggregate, int count) {
     return await()
         .atMost(LIMIT)
         .until(

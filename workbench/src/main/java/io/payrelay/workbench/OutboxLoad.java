@@ -162,6 +162,7 @@ final class OutboxLoad implements AutoCloseable {
     private static final long STREAM = 101;
     private static final int ROWS_MIN = 1_000;
     private static final int ROWS_MAX = 10_000;
+
     /** More would only make a slow machine's backlog longer. */
     private static final long AHEAD_ROWS_MAX = 30_000;
 
