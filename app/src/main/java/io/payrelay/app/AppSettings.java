@@ -9,6 +9,7 @@ import io.payrelay.platform.telemetry.TelemetryConfig;
 import io.payrelay.providers.generic.GenericConfig;
 import io.payrelay.providers.generic.GenericWebhookConfig;
 import io.payrelay.providers.stripe.StripeWebhookConfig;
+import io.payrelay.relay.FramingConfig;
 import io.payrelay.relay.RelayConfig;
 import io.payrelay.webhook.IngestConfig;
 import java.util.ArrayList;
@@ -53,7 +54,11 @@ public final class AppSettings {
           StripeWebhookConfig.SETTINGS,
           IngestConfig.SETTINGS);
   static final List<Setting<?>> DEAD_LETTERS =
-      join(DatabaseConfig.SETTINGS, KafkaConfig.SETTINGS, List.of(RelayConfig.SCHEMAS_DIR));
+      join(
+          DatabaseConfig.SETTINGS,
+          KafkaConfig.SETTINGS,
+          List.of(RelayConfig.SCHEMAS_DIR),
+          FramingConfig.SETTINGS);
   static final List<Setting<?>> CLIENT = join(DatabaseConfig.SETTINGS, KafkaConfig.SETTINGS);
 
   /** Of the Kafka settings what is there: without them the database is asked alone. */

@@ -9,6 +9,7 @@ import io.payrelay.platform.errors.PayrelayException;
 import io.payrelay.platform.kafka.KafkaConfig;
 import io.payrelay.relay.DeadLetter;
 import io.payrelay.relay.DeadLetters;
+import io.payrelay.relay.FramingConfig;
 import io.payrelay.relay.RelayConfig;
 import io.payrelay.schemas.EventCatalogue;
 import java.io.PrintWriter;
@@ -260,6 +261,7 @@ final class DeadLettersCommand implements Runnable {
             DatabaseConfig.from(settings),
             KafkaConfig.from(settings),
             catalogue,
+            FramingConfig.from(settings),
             Clock.systemUTC())) {
       return work.apply(desk);
     }

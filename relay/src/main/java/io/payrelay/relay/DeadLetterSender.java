@@ -6,7 +6,6 @@ import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.PayrelayException;
 import io.payrelay.platform.kafka.KafkaConfig;
 import io.payrelay.schemas.EventCatalogue;
-import io.payrelay.schemas.EventCodec;
 import io.payrelay.schemas.Topic;
 import java.time.Duration;
 import java.time.InstantSource;
@@ -39,6 +38,7 @@ final class DeadLetterSender {
 
   private final KafkaConfig kafka;
   private final EventCatalogue catalogue;
+  private final Framing framing;
   private final InstantSource clock;
   private @Nullable RecordFactory factory;
 
@@ -56,9 +56,11 @@ final class DeadLetterSender {
       @Nullable String eventId,
       @Nullable String aggregateId) {}
 
-  DeadLetterSender(KafkaConfig kafka, EventCatalogue catalogue, InstantSource clock) {
+  DeadLetterSender(
+      KafkaConfig kafka, EventCatalogue catalogue, FramingConfig framing, InstantSource clock) {
     this.kafka = kafka;
     this.catalogue = catalogue;
+    this.framing = new Framing(framing, catalogue);
     this.clock = clock;
   }
 
@@ -145,7 +147,7 @@ final class DeadLetterSender {
       try (Admin admin = Admin.create(kafka.clientProperties("payrelay-dead-letters-admin"))) {
         Map<String, Integer> limits =
             Topics.recordBytesMax(admin, topics.stream().map(Topic::name).toList());
-        made = new RecordFactory(new EventCodec(catalogue), limits, Set.of());
+        made = new RecordFactory(framing.codec(), limits, Set.of());
       }
       factory = made;
     }

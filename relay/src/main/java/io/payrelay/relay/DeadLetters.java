@@ -81,13 +81,19 @@ public final class DeadLetters implements AutoCloseable {
    * @throws PayrelayException with a sentence where database or Kafka do not answer or refuse
    */
   public static DeadLetters open(
-      DatabaseConfig database, KafkaConfig kafka, EventCatalogue catalogue, InstantSource clock) {
+      DatabaseConfig database,
+      KafkaConfig kafka,
+      EventCatalogue catalogue,
+      FramingConfig framing,
+      InstantSource clock) {
     Connection connection =
         DatabaseConnection.open(database, "payrelay-dead-letters", ANSWER_LIMIT);
     try {
       StartupCheck.schema(connection);
       return new DeadLetters(
-          connection, new DeadLetterLog(kafka), new DeadLetterSender(kafka, catalogue, clock));
+          connection,
+          new DeadLetterLog(kafka),
+          new DeadLetterSender(kafka, catalogue, framing, clock));
     } catch (SQLException e) {
       throw closing(connection, failed(e));
     } catch (RuntimeException e) {

@@ -20,12 +20,16 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads the outbox table in one snapshot: first all rows without their contents, then the contents
- * of the few that are needed. Belongs to one thread.
+ * Reads the outbox in one snapshot, with what the upkeep has taken out and not dropped yet: first
+ * all rows without their contents, then the contents of the few that are needed. Belongs to one
+ * thread.
  */
 final class OutboxReader {
 
   private static final int FETCH_ROWS = 5000;
+
+  /** The order of detached rows is that of their storage, before all others. */
+  private static final int AGE_OF_DETACHED = Integer.MAX_VALUE;
 
   private final Connection connection;
 
@@ -80,12 +84,22 @@ final class OutboxReader {
               event_type, aggregate_id
             FROM payrelay.outbox
             WHERE created_at >= ? AND created_at < ? AND (? OR aggregate_id = ANY (?))
-            """)) {
+            UNION ALL
+            SELECT event_id, (extract(epoch FROM created_at) * 1000000)::bigint, %d,
+              '(' || n / 65536 || ',' || n %% 65536 || ')', event_type, aggregate_id
+            FROM payrelay.detached_outbox_rows() WITH ORDINALITY AS d (event_id, aggregate_type,
+              aggregate_id, event_type, payload, trace_id, traceparent, created_at, n)
+            WHERE created_at >= ? AND created_at < ? AND (? OR aggregate_id = ANY (?))
+            """
+                .formatted(AGE_OF_DETACHED))) {
       statement.setFetchSize(FETCH_ROWS);
-      statement.setObject(1, time(filter.from(), OffsetDateTime.MIN));
-      statement.setObject(2, time(filter.to(), OffsetDateTime.MAX));
-      statement.setBoolean(3, filter.aggregateIds().isEmpty());
-      statement.setArray(4, connection.createArrayOf("text", filter.aggregateIds().toArray()));
+      for (int first = 1; first <= 5; first += 4) {
+        statement.setObject(first, time(filter.from(), OffsetDateTime.MIN));
+        statement.setObject(first + 1, time(filter.to(), OffsetDateTime.MAX));
+        statement.setBoolean(first + 2, filter.aggregateIds().isEmpty());
+        statement.setArray(
+            first + 3, connection.createArrayOf("text", filter.aggregateIds().toArray()));
+      }
       try (ResultSet rows = statement.executeQuery()) {
         while (rows.next()) {
           RowRef ref =
@@ -113,12 +127,17 @@ final class OutboxReader {
               aggregate_id, event_type, payload::text, trace_id, traceparent
             FROM payrelay.outbox
             WHERE event_id = ANY (?) AND created_at BETWEEN ? AND ?
+            UNION ALL
+            SELECT d.event_id, (extract(epoch FROM d.created_at) * 1000000)::bigint, d.aggregate_type,
+              d.aggregate_id, d.event_type, d.payload::text, d.trace_id, d.traceparent
+            FROM unnest(?) AS wanted (event_id), payrelay.detached_outbox_rows(wanted.event_id) d
             """)) {
       Array ids =
           connection.createArrayOf("uuid", refs.stream().map(RowRef::eventId).toArray(UUID[]::new));
       statement.setArray(1, ids);
       statement.setObject(2, atUsec(from));
       statement.setObject(3, atUsec(to));
+      statement.setArray(4, ids);
       try (ResultSet rows = statement.executeQuery()) {
         while (rows.next()) {
           UUID id = rows.getObject(1, UUID.class);

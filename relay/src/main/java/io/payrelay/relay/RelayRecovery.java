@@ -7,7 +7,6 @@ import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.PayrelayException;
 import io.payrelay.platform.kafka.KafkaConfig;
 import io.payrelay.schemas.EventCatalogue;
-import io.payrelay.schemas.EventCodec;
 import io.payrelay.schemas.Topic;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
@@ -167,7 +166,7 @@ public final class RelayRecovery {
       if (!topics.stream().allMatch(topic -> Topics.exists(admin, topic.name()))) {
         Topics.ensure(admin, topics);
       }
-      RecordFactory factory = factory(admin, catalogue, config.slotName(), refusedEventIds);
+      RecordFactory factory = factory(admin, catalogue, config, refusedEventIds);
       KafkaProducer<byte[], byte[]> producer =
           RelayProducer.make(kafka, config, factory.largestRecordBytes());
       try {
@@ -313,14 +312,16 @@ public final class RelayRecovery {
 
   /** Records as the stream makes them. */
   static RecordFactory factory(
-      Admin admin, EventCatalogue catalogue, String slotName, Set<String> refusedEventIds) {
+      Admin admin, EventCatalogue catalogue, RelayConfig config, Set<String> refusedEventIds) {
     List<String> topics =
-        Topics.all(catalogue, slotName).stream()
+        Topics.all(catalogue, config.slotName()).stream()
             .map(Topic::name)
             .filter(name -> !name.startsWith(Topic.RELAY_POSITION_PREFIX))
             .toList();
     return new RecordFactory(
-        new EventCodec(catalogue), Topics.recordBytesMax(admin, topics), refusedEventIds);
+        new Framing(config.framing(), catalogue).codec(),
+        Topics.recordBytesMax(admin, topics),
+        refusedEventIds);
   }
 
   /** A relay that ends, or starts and refuses again and again, lets go of it for moments. */

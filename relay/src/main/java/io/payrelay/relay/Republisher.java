@@ -81,8 +81,7 @@ public final class Republisher {
             DatabaseConnection.open(database, "payrelay-republish", RelayRecovery.ANSWER_LIMIT);
         Admin admin = Admin.create(kafka.clientProperties("payrelay-republish-admin"))) {
       StartupCheck.schema(connection);
-      RecordFactory factory =
-          RelayRecovery.factory(admin, catalogue, config.slotName(), refusedEventIds);
+      RecordFactory factory = RelayRecovery.factory(admin, catalogue, config, refusedEventIds);
       OutboxReader.begin(connection, null);
       OutboxReader reader = new OutboxReader(connection);
       List<RowRef> refs = new ArrayList<>();

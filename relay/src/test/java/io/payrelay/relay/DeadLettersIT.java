@@ -175,7 +175,9 @@ class DeadLettersIT {
       fixture.startActive();
       poison(fixture, aggregate, PAYLOAD);
       EventCatalogue mended = mended(fixture);
-      DeadLetterSender slow = new DeadLetterSender(fixture.kafka(), mended, Clock.systemUTC());
+      DeadLetterSender slow =
+          new DeadLetterSender(
+              fixture.kafka(), mended, fixture.config.framing(), Clock.systemUTC());
       try (DeadLetters desk = fixture.deadLetters(mended);
           DeadLetterSender.Session first = slow.open()) {
         DeadLetter letter = awaitOne(fixture, aggregate);

@@ -161,6 +161,7 @@ final class RelayFixture implements AutoCloseable {
         new DatabaseConfig(jdbcUrl, operator, new Secret("any"), 2, Duration.ofSeconds(5)),
         kafka(),
         catalogue,
+        config.framing(),
         Clock.systemUTC());
   }
 

@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import org.apache.kafka.common.errors.TimeoutException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -81,7 +82,7 @@ class RelayOutageIT {
       postgres.restart();
       kafka.start();
       load.awaitMore(50);
-      load.close();
+      load.finish();
 
       assertThat(oracle.await(LIMIT).clean()).isTrue();
       assertThat(relay.ended()).isNotDone();
@@ -179,6 +180,8 @@ class RelayOutageIT {
   /** Small transactions without a pause; those that the server's restart hits are tried again. */
   private static final class Load implements AutoCloseable {
 
+    private static final long PAUSE_NS = 20_000_000;
+
     private final RelayFixture fixture;
     private final AtomicBoolean stop = new AtomicBoolean();
     private final AtomicInteger done = new AtomicInteger();
@@ -196,7 +199,7 @@ class RelayOutageIT {
           done.addAndGet(10);
         } catch (SQLException e) {
           // The server is away: what was not committed is not in the table either.
-          Thread.onSpinWait();
+          LockSupport.parkNanos(PAUSE_NS);
         }
       }
     }
@@ -208,6 +211,10 @@ class RelayOutageIT {
 
     @Override
     public void close() {
+      finish();
+    }
+
+    void finish() {
       stop.set(true);
       ended.join();
     }

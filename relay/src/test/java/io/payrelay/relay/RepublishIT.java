@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.sql.Connection;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Arrays;
@@ -92,6 +93,36 @@ class RepublishIT {
       OutboxOracle.Verdict verdict = fixture.verdictAfterStreamingOn();
       assertThat(verdict.clean()).as("%s", verdict).isTrue();
       assertThat(fixture.oracle.republished()).hasSize(14);
+    }
+  }
+
+  @Test
+  void findsRowsThatTheUpkeepHasTakenOut() throws Exception {
+    try (RecoveryFixture fixture = RecoveryFixture.prepared()) {
+      fixture.publish(2, 2);
+      fixture.dropSlot();
+      try (Connection connection = fixture.relay.connect()) {
+        fixture.relay.insert(connection, 5, "now() - interval '20 days'", "old");
+      }
+      Instant to = Instant.now();
+      assertThat(fixture.relay.query("SELECT payrelay.rotate_outbox_default(7, 2000, -1)"))
+          .isNotNull();
+      assertThat(fixture.relay.query("SELECT count(*) FROM payrelay.detached_outbox_rows()"))
+          .isEqualTo("5");
+
+      RepublishReport sent =
+          fixture
+              .republisher()
+              .execute(
+                  new RepublishSelection(
+                      to.minus(Duration.ofDays(21)),
+                      to.minus(Duration.ofDays(19)),
+                      List.of(),
+                      100));
+      fixture.oracle.await(QUIET);
+
+      assertThat(sent.byType()).isEqualTo(Map.of("payrelay.charge-requests ChargeRequested", 5L));
+      assertThat(fixture.oracle.republished()).hasSize(5);
     }
   }
 

@@ -100,7 +100,7 @@ class GenericWebhooksTest {
                 request(SUCCEEDED.replace("charge.succeeded", "charge.failed").getBytes(UTF_8)),
                 NOW);
 
-    assertThat(event.fact().orElseThrow().observation()).isEqualTo(Observation.FAILED);
+    assertThat(event.facts().get(0).observation()).isEqualTo(Observation.FAILED);
   }
 
   @ParameterizedTest
