@@ -218,7 +218,9 @@ class StripeSignaturesTest {
     }
     // The other way round but for the future, what is said twice, and commas with nothing between.
     boolean unlike =
-        header.contains("t=" + (NOW.getEpochSecond() + 9_999)) || header.split("t=", -1).length > 2 || ("," + header + ",").contains(",,");
+        header.contains("t=" + (NOW.getEpochSecond() + 9_999))
+            || header.split("t=", -1).length > 2
+            || ("," + header + ",").contains(",,");
     if (!unlike) {
       assertThat(libraryAccepts(header, BODY, NEW)).as(header).isEqualTo(ours);
     }
