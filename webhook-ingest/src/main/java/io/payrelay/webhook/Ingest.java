@@ -4,6 +4,7 @@ import io.payrelay.payments.store.ExceptionStore;
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.Failures;
 import io.payrelay.providers.UnreadableWebhookException;
+import io.payrelay.providers.UnreadableWebhookException.Identity;
 import io.payrelay.providers.WebhookAdapter;
 import io.payrelay.providers.WebhookEvent;
 import io.payrelay.providers.WebhookRequest;
@@ -149,43 +150,46 @@ final class Ingest {
   private static Delivery read(
       WebhookAdapter adapter, WebhookRequest request, String keyId, Instant now) {
     byte[] bodyDigest = sha256(request.body());
-    Map<String, String> kept = kept(adapter, request);
+    Identity identity = null;
     String problem;
     try {
       WebhookEvent event = adapter.read(request, now);
       if (storable(event)) {
-        NewEvent row =
-            new NewEvent(
-                adapter.name(),
-                event.eventId(),
-                event.eventType(),
-                request.body(),
-                bodyDigest,
-                event.businessDigest(),
-                kept,
-                keyId,
-                event.paymentId());
-        return new Delivery(row, event, null);
+        identity = new Identity(event.eventId(), event.eventType(), event.businessDigest());
+        return new Delivery(
+            row(adapter, request, identity, bodyDigest, keyId, event.paymentId()), event, null);
       }
       problem = "unreadable: it holds what cannot be kept";
     } catch (UnreadableWebhookException e) {
       problem = "unreadable: " + e.getMessage();
+      identity = e.identity();
     } catch (RuntimeException e) {
       // A bug of the adapter's: the provider would deliver again in vain, and then give up.
       problem = "reading failed: " + reason(e);
     }
-    NewEvent row =
-        new NewEvent(
-            adapter.name(),
-            unreadableId(adapter, request, bodyDigest),
-            UNREADABLE,
-            request.body(),
-            bodyDigest,
-            bodyDigest,
-            kept,
-            keyId,
-            null);
-    return new Delivery(row, null, problem);
+    if (identity == null) {
+      identity = new Identity(unreadableId(adapter, request, bodyDigest), UNREADABLE, bodyDigest);
+    }
+    return new Delivery(row(adapter, request, identity, bodyDigest, keyId, null), null, problem);
+  }
+
+  private static NewEvent row(
+      WebhookAdapter adapter,
+      WebhookRequest request,
+      Identity identity,
+      byte[] bodyDigest,
+      String keyId,
+      @Nullable String paymentId) {
+    return new NewEvent(
+        adapter.name(),
+        identity.eventId(),
+        identity.eventType(),
+        request.body(),
+        bodyDigest,
+        identity.businessDigest(),
+        kept(adapter, request),
+        keyId,
+        paymentId);
   }
 
   /** Without this an adapter's carelessness would make the evidence itself unwritable. */

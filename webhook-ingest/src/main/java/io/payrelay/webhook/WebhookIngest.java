@@ -22,6 +22,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.random.RandomGenerator;
+import org.eclipse.jetty.http.HttpStatus;
 import org.eclipse.jetty.server.HttpConnectionFactory;
 import org.eclipse.jetty.server.NetworkConnectionLimit;
 import org.eclipse.jetty.server.Server;
@@ -250,6 +251,12 @@ public final class WebhookIngest implements AutoCloseable {
     // No pages: what a broken request hears is its status.
     server.setErrorHandler(
         (request, response, callback) -> {
+          int status = response.getStatus();
+          if (status == HttpStatus.HTTP_VERSION_NOT_SUPPORTED_505
+              || status == HttpStatus.NOT_IMPLEMENTED_501) {
+            // A version or a coding that nobody knows is the sender's mistake, not ours.
+            response.setStatus(HttpStatus.BAD_REQUEST_400);
+          }
           callback.succeeded();
           return true;
         });

@@ -155,9 +155,7 @@ class CrowdIT {
 
   private static long threads() {
     return Thread.getAllStackTraces().keySet().stream()
-        .filter(
-            thread ->
-                thread.getName().startsWith("webhook-") && !thread.getName().contains("matcher"))
+        .filter(thread -> thread.getName().matches("webhook-\\d+"))
         .count();
   }
 }

@@ -132,6 +132,8 @@ final class IngestFixture implements AutoCloseable {
       Telemetry telemetry) {
     Map<String, String> variables = new HashMap<>(environment);
     variables.putIfAbsent("PAYRELAY_INGEST_PORT", "0");
+    // A loaded machine is no outage: tests of that set their own.
+    variables.putIfAbsent("PAYRELAY_INGEST_DATABASE_WAIT_MS", "10000");
     variables.putIfAbsent("PAYRELAY_INGEST_PARK_DELAY_FIRST_MS", "20");
     variables.putIfAbsent("PAYRELAY_INGEST_MATCH_INTERVAL_MS", "20");
     IngestConfig config =

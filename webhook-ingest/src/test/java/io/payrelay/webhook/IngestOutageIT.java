@@ -99,13 +99,13 @@ class IngestOutageIT {
           handle -> {
             handle.execute(
                 """
-                CREATE FUNCTION payrelay.full() RETURNS trigger LANGUAGE plpgsql AS
+                CREATE FUNCTION payrelay.disk_full() RETURNS trigger LANGUAGE plpgsql AS
                 $$ BEGIN RAISE EXCEPTION 'full' USING ERRCODE = 'disk_full'; END $$
                 """);
             handle.execute(
                 """
-                CREATE TRIGGER full BEFORE INSERT ON payrelay.provider_event
-                FOR EACH ROW EXECUTE FUNCTION payrelay.full()
+                CREATE TRIGGER disk_full BEFORE INSERT ON payrelay.provider_event
+                FOR EACH ROW EXECUTE FUNCTION payrelay.disk_full()
                 """);
           });
 
@@ -115,7 +115,7 @@ class IngestOutageIT {
       assertThat(fixture.capturedMinor(payment)).isZero();
 
       fixture.owner.useHandle(
-          handle -> handle.execute("DROP TRIGGER full ON payrelay.provider_event"));
+          handle -> handle.execute("DROP TRIGGER disk_full ON payrelay.provider_event"));
       assertThat(fixture.send(id, body)).isEqualTo(204);
       assertThat(fixture.statusEvents(payment)).containsExactly("PENDING", "SUCCEEDED");
     }

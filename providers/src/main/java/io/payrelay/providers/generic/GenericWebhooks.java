@@ -94,10 +94,14 @@ public final class GenericWebhooks implements WebhookAdapter {
       // Its fields may mean anything: none is read, the raw event is kept.
       return new WebhookEvent(eventId, type, digest, null, List.of(), false);
     }
-    String paymentId = WebhookJson.required(data, "merchant_transaction_id");
-    Instant at = WebhookJson.instant(root, "timestamp");
-    Fact fact = fact(observation, type, eventId, paymentId, data, at == null ? receivedAt : at);
-    return new WebhookEvent(eventId, type, digest, paymentId, List.of(fact), false);
+    try {
+      String paymentId = WebhookJson.required(data, "merchant_transaction_id");
+      Instant at = WebhookJson.instant(root, "timestamp");
+      Fact fact = fact(observation, type, eventId, paymentId, data, at == null ? receivedAt : at);
+      return new WebhookEvent(eventId, type, digest, paymentId, List.of(fact), false);
+    } catch (UnreadableWebhookException e) {
+      throw e.of(eventId, type, digest);
+    }
   }
 
   private @Nullable Observation observation(String type) {

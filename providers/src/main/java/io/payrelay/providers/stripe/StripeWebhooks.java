@@ -87,9 +87,13 @@ public final class StripeWebhooks implements WebhookAdapter {
       // Its fields may mean anything: none is read, the raw event is kept.
       return new WebhookEvent(eventId, type, digest, null, List.of(), false);
     }
-    String eventAccount = WebhookJson.optional(root, "account");
-    checkOurs(root, eventAccount);
-    return new StripeFacts(eventId, type, createdAt, eventAccount).read(object, digest);
+    try {
+      String eventAccount = WebhookJson.optional(root, "account");
+      checkOurs(root, eventAccount);
+      return new StripeFacts(eventId, type, createdAt, eventAccount).read(object, digest);
+    } catch (UnreadableWebhookException e) {
+      throw e.of(eventId, type, digest);
+    }
   }
 
   private void checkOurs(JsonNode root, @Nullable String eventAccount)
