@@ -89,7 +89,7 @@ public final class DeadLetters implements AutoCloseable {
     Connection connection =
         DatabaseConnection.open(database, "payrelay-dead-letters", ANSWER_LIMIT);
     try {
-      StartupCheck.schema(connection);
+      StartupCheck.build(connection);
       return new DeadLetters(
           connection,
           new DeadLetterLog(kafka),

@@ -80,7 +80,7 @@ public final class Republisher {
     try (Connection connection =
             DatabaseConnection.open(database, "payrelay-republish", RelayRecovery.ANSWER_LIMIT);
         Admin admin = Admin.create(kafka.clientProperties("payrelay-republish-admin"))) {
-      StartupCheck.schema(connection);
+      StartupCheck.build(connection);
       RecordFactory factory = RelayRecovery.factory(admin, catalogue, config, refusedEventIds);
       OutboxReader.begin(connection, null);
       OutboxReader reader = new OutboxReader(connection);

@@ -31,7 +31,19 @@ final class StartupCheck {
     }
   }
 
-  /** Refuses where the user lacks a right, or the schema is not the one of this build. */
+  /** Refuses where the schema is not the one of this build; for commands of other users too. */
+  static void build(Connection connection) {
+    try {
+      String problem = Migrations.problem(connection);
+      if (problem != null) {
+        throw refused(problem);
+      }
+    } catch (SQLException e) {
+      throw failed("The schema's version could not be read", e);
+    }
+  }
+
+  /** Refuses where the relay's user lacks a right, or the schema is not the one of this build. */
   static void schema(Connection connection) {
     try {
       version(connection.getMetaData().getDatabaseMajorVersion());
@@ -41,13 +53,10 @@ final class StartupCheck {
         throw refused(
             "User %s lacks %s: run GRANT payrelay_relay TO %s".formatted(user, lacks, user));
       }
-      String problem = Migrations.problem(connection);
-      if (problem != null) {
-        throw refused(problem);
-      }
     } catch (SQLException e) {
-      throw failed("The schema's version could not be read", e);
+      throw failed("The privileges could not be read", e);
     }
+    build(connection);
   }
 
   /**
