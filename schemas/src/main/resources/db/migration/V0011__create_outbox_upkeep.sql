@@ -242,6 +242,21 @@ BEGIN
 END
 $$;
 
+-- The same without payloads, with what their order is made of: a rotated DEFAULT may hold rows of today.
+CREATE FUNCTION payrelay.detached_outbox_heads(from_at timestamptz, to_at timestamptz)
+RETURNS TABLE (event_id uuid, created_at timestamptz, xid_age integer, place text, event_type text, aggregate_id text)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = payrelay, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+  name text;
+BEGIN
+  FOR name IN SELECT x.partition_name FROM payrelay.outbox_detached x WHERE x.dropped_at IS NULL ORDER BY x.end_at LOOP
+    RETURN QUERY EXECUTE format('SELECT event_id, created_at, age(xmin), ctid::text, event_type::text, aggregate_id::text '
+      'FROM payrelay.%I WHERE created_at >= $1 AND created_at < $2', name) USING from_at, to_at;
+  END LOOP;
+END
+$$;
+
 -- How the upkeep stands. days_ahead: days after today that have a partition without a gap; -1: not even today.
 CREATE FUNCTION payrelay.outbox_upkeep_state(retention_days integer, OUT days_ahead integer, OUT default_rows bigint,
   OUT detached_count bigint, OUT held_count bigint, OUT unresolved_count bigint, OUT slots_known boolean)
@@ -270,4 +285,5 @@ GRANT EXECUTE ON FUNCTION payrelay.rotate_outbox_default(integer, integer, bigin
   payrelay.detach_outbox_partition(integer, integer), payrelay.confirm_detached_outbox(),
   payrelay.drop_outbox_partition(integer, integer) TO payrelay_relay;
 GRANT EXECUTE ON FUNCTION payrelay.outbox_partitions(), payrelay.outbox_upkeep_state(integer),
-  payrelay.detached_outbox_rows(uuid) TO payrelay_relay, payrelay_operator;
+  payrelay.detached_outbox_rows(uuid), payrelay.detached_outbox_heads(timestamptz, timestamptz)
+  TO payrelay_relay, payrelay_operator;

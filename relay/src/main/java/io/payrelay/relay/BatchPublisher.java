@@ -40,6 +40,7 @@ final class BatchPublisher
   private final RelayFaults faults;
   private final InstantSource clock;
   private final Set<String> refusedEventIds;
+  private final int batchSizeMax;
   private final ReentrantLock batchLock = new ReentrantLock();
   private final AtomicReference<@Nullable RuntimeException> failure = new AtomicReference<>();
   private volatile Position stored;
@@ -59,7 +60,8 @@ final class BatchPublisher
       RelayMetrics metrics,
       RelayFaults faults,
       InstantSource clock,
-      Set<String> refusedEventIds) {}
+      Set<String> refusedEventIds,
+      int batchSizeMax) {}
 
   BatchPublisher(Parts parts, Position start) {
     this.producer = parts.producer();
@@ -69,6 +71,7 @@ final class BatchPublisher
     this.faults = parts.faults();
     this.clock = parts.clock();
     this.refusedEventIds = parts.refusedEventIds();
+    this.batchSizeMax = parts.batchSizeMax();
     this.tracker = new PositionTracker(start);
     this.stored = start;
     this.confirmable = start;
@@ -147,7 +150,7 @@ final class BatchPublisher
       // says, which is the confirmable position: hence only after the commit above.
       committer.markProcessed(batch.get(batch.size() - 1));
       committer.markBatchFinished();
-      pauseNs = Pace.pauseNs(batch.size(), ageNs, System.nanoTime() - begunNs);
+      pauseNs = Pace.pauseNs(batch.size(), batchSizeMax, ageNs, System.nanoTime() - begunNs);
       metrics.progressed();
     } catch (RuntimeException e) {
       failure.compareAndSet(null, e);

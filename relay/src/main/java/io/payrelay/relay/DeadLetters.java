@@ -16,9 +16,11 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.header.Header;
@@ -178,8 +180,12 @@ public final class DeadLetters implements AutoCloseable {
       // Fenced first, read again afterwards: nobody else is redriving any more.
       topicId = log.catchUp(connection);
       List<Outcome> outcomes = new ArrayList<>();
+      Set<String> done = new HashSet<>();
       for (String id : ids) {
         DeadLetter letter = find(id);
+        if (!done.add(letter.id())) {
+          continue;
+        }
         DeadLetterSender.Planned planned = planned(letter);
         if (planned.record() != null) {
           session.send(planned.record(), marker(letter, DeadLetter.REDRIVEN, by, why));
@@ -211,8 +217,12 @@ public final class DeadLetters implements AutoCloseable {
     try (DeadLetterSender.Session session = sender.open()) {
       topicId = log.catchUp(connection);
       List<Outcome> outcomes = new ArrayList<>();
+      Set<String> done = new HashSet<>();
       for (String id : ids) {
         DeadLetter letter = find(id);
+        if (!done.add(letter.id())) {
+          continue;
+        }
         if (letter.isUnresolved()) {
           session.send(null, marker(letter, DeadLetter.DISCARDED, by, why));
           outcomes.add(new Outcome(letter, true, "discarded"));

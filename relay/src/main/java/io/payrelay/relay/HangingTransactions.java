@@ -121,6 +121,8 @@ final class HangingTransactions {
         verdict == Verdict.ABORT
             || (verdict == Verdict.AS_POSITION && store.newestWasAborted(admin));
     if (!harmless || !epochPerTransaction()) {
+      // So that no restart streams on once these are aborted: only recover knows what is missing.
+      store.markForRecovery(admin);
       throw refused(settled);
     }
     abort(settled);
@@ -207,7 +209,7 @@ final class HangingTransactions {
 
   private PayrelayException refused(Map<TopicPartition, ProducerState> states) {
     return StartupCheck.refused(
-        "Kafka left a transaction of this relay ended in part only: open are %s. Publishing would repeat or lose rows: end these with kafka-transactions.sh abort, then run `payrelay relay recover`"
+        "Kafka left a transaction of this relay ended in part only: open are %s. Publishing would repeat or lose rows: end these with kafka-transactions.sh abort, then run `payrelay relay recover --execute`"
             .formatted(text(open(states))));
   }
 

@@ -28,9 +28,6 @@ final class OutboxReader {
 
   private static final int FETCH_ROWS = 5000;
 
-  /** The order of detached rows is that of their storage, before all others. */
-  private static final int AGE_OF_DETACHED = Integer.MAX_VALUE;
-
   private final Connection connection;
 
   /**
@@ -69,6 +66,8 @@ final class OutboxReader {
         // A snapshot is taken by the first query only.
         statement.execute("SELECT 1");
       }
+      // Locks it: what the upkeep takes out from now on would be seen in neither place.
+      statement.execute("SELECT FROM payrelay.outbox LIMIT 0");
       // It waits while Kafka is read, and a scan of millions takes its time.
       statement.execute("SET LOCAL idle_in_transaction_session_timeout = 0");
       statement.execute("SET LOCAL statement_timeout = 0");
@@ -85,13 +84,11 @@ final class OutboxReader {
             FROM payrelay.outbox
             WHERE created_at >= ? AND created_at < ? AND (? OR aggregate_id = ANY (?))
             UNION ALL
-            SELECT event_id, (extract(epoch FROM created_at) * 1000000)::bigint, %d,
-              '(' || n / 65536 || ',' || n %% 65536 || ')', event_type, aggregate_id
-            FROM payrelay.detached_outbox_rows() WITH ORDINALITY AS d (event_id, aggregate_type,
-              aggregate_id, event_type, payload, trace_id, traceparent, created_at, n)
-            WHERE created_at >= ? AND created_at < ? AND (? OR aggregate_id = ANY (?))
-            """
-                .formatted(AGE_OF_DETACHED))) {
+            SELECT event_id, (extract(epoch FROM created_at) * 1000000)::bigint, xid_age, place,
+              event_type, aggregate_id
+            FROM payrelay.detached_outbox_heads(?, ?)
+            WHERE ? OR aggregate_id = ANY (?)
+            """)) {
       statement.setFetchSize(FETCH_ROWS);
       for (int first = 1; first <= 5; first += 4) {
         statement.setObject(first, time(filter.from(), OffsetDateTime.MIN));

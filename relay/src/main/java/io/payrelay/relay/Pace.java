@@ -28,11 +28,12 @@ final class Pace {
    * The wait after a batch.
    *
    * @param rows how many it had
+   * @param rowsMax how many a batch can have: a full one shows that more are waiting
    * @param ageNs how long ago its first row was committed
    * @param tookNs how long publishing it took
    */
-  static long pauseNs(int rows, long ageNs, long tookNs) {
-    if (rows < ROWS_MIN || ageNs < AGE_MIN_NS) {
+  static long pauseNs(int rows, int rowsMax, long ageNs, long tookNs) {
+    if (rows < ROWS_MIN || rows >= rowsMax || ageNs < AGE_MIN_NS) {
       return 0;
     }
     return Math.max(0, CYCLE_NS - tookNs);

@@ -15,15 +15,20 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.stream.Collectors;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.ListOffsetsOptions;
 import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,6 +40,7 @@ final class PositionStore {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final String RECOVERING = "recovering";
   private static final Duration POLL = Duration.ofMillis(200);
+  private static final Duration MARK_LIMIT = Duration.ofSeconds(30);
   private static final Duration NEWEST_LIMIT = Duration.ofSeconds(60);
 
   /** Offsets looked at first, from the end; ten times as many each time nothing was found there. */
@@ -78,8 +84,11 @@ final class PositionStore {
    * @throws PayrelayException RETRIABLE where the end was not reached in time
    */
   @Nullable Stored readStored(Admin admin, Duration limit) {
-    long deadlineNs = System.nanoTime() + limit.toNanos();
-    long end = endOffset(admin, OffsetSpec.latest());
+    return readStored(
+        admin, endOffset(admin, OffsetSpec.latest()), System.nanoTime() + limit.toNanos());
+  }
+
+  private @Nullable Stored readStored(Admin admin, long end, long deadlineNs) {
     long start = endOffset(admin, OffsetSpec.earliest());
     Map<String, Object> properties = kafka.consumerProperties("payrelay-relay-position");
     properties.put("allow.auto.create.topics", false);
@@ -120,6 +129,35 @@ final class PositionStore {
         0,
         slotName.getBytes(UTF_8),
         json(position).put(RECOVERING, true).toString().getBytes(UTF_8));
+  }
+
+  /**
+   * Keeps the newest position that is surely committed for {@code recover}, and every relay from
+   * starting. Outside any transaction: behind one that hangs it shows once that is ended.
+   *
+   * @throws PayrelayException where Kafka does not take it
+   */
+  void markForRecovery(Admin admin) {
+    long end = endOffset(admin, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED);
+    Stored stored = readStored(admin, end, System.nanoTime() + MARK_LIMIT.toNanos());
+    if (stored == null || stored.recovering()) {
+      return;
+    }
+    Map<String, Object> properties = kafka.clientProperties("payrelay-relay-mark");
+    properties.put("acks", "all");
+    ByteArraySerializer bytes = new ByteArraySerializer();
+    try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(properties, bytes, bytes)) {
+      producer
+          .send(recoveringRecord(stored.position()))
+          .get(MARK_LIMIT.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (ExecutionException | TimeoutException e) {
+      throw new PayrelayException(
+          Category.RETRIABLE, "The position of slot " + slotName + " could not be marked", e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new PayrelayException(
+          Category.RETRIABLE, "Interrupted while the position was marked", e);
+    }
   }
 
   private @Nullable Stored readFrom(

@@ -54,6 +54,13 @@ record RecoveryFacts(
     StartupCheck.schema(connection);
     SlotFacts.Server server = SlotFacts.server(connection);
     StartupCheck.server(server);
+    Instant since = options.since();
+    if (since != null && since.isAfter(RelayRecovery.databaseTime(connection))) {
+      // Nothing would be compared, and whatever Kafka lacks would be skipped for ever.
+      throw StartupCheck.refused(
+          "--since %s lies in the future of the database's clock: name a time up to which all is in Kafka"
+              .formatted(since));
+    }
     String publication = SlotFacts.publicationProblem(connection, config.publicationName());
     if (publication != null) {
       throw StartupCheck.refused(

@@ -104,6 +104,14 @@ final class RecoveryText {
                     facts.bound(),
                     options.since() == null ? "the position's commit time" : "--since",
                     options.longestTransaction()));
+    Position position = facts.position();
+    if (options.since() != null
+        && position != null
+        && position.commitTimeUsec() > 0
+        && options.since().isAfter(RecoveryFacts.instant(position.commitTimeUsec()))) {
+      lines.add(
+          "WARNING:       --since is later than the position: what committed between them is taken for published on your word");
+    }
     lines.add("outbox:        %,d rows since the bound".formatted(difference.rows()));
     addIf(lines, difference.daysNote());
     lines.add(

@@ -17,10 +17,10 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
@@ -158,7 +158,7 @@ public final class RelayRecovery {
 
   private RecoveryReport execute(RecoveryOptions options, LeaseKeeper keeper, Waits waits)
       throws SQLException {
-    Set<String> refusedEventIds = new HashSet<>();
+    Set<String> refusedEventIds = ConcurrentHashMap.newKeySet();
     try (Connection connection = connect();
         Admin admin = Admin.create(kafka.clientProperties("payrelay-recover-admin"))) {
       List<Topic> topics = Topics.all(catalogue, config.slotName());
@@ -354,7 +354,7 @@ public final class RelayRecovery {
     return DatabaseConnection.open(database, "payrelay-recover", ANSWER_LIMIT);
   }
 
-  private static Instant databaseTime(Connection connection) throws SQLException {
+  static Instant databaseTime(Connection connection) throws SQLException {
     try (Statement statement = connection.createStatement();
         ResultSet rows =
             statement.executeQuery(

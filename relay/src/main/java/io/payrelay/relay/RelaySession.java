@@ -202,7 +202,8 @@ final class RelaySession implements AutoCloseable {
                   parts.metrics(),
                   parts.faults(),
                   parts.clock(),
-                  parts.refusedEventIds()),
+                  parts.refusedEventIds(),
+                  config.batchSizeMax()),
               start);
       publisher = batches;
       SeededOffsetStore.register(seedId, () -> batches.confirmable().commitLsn());

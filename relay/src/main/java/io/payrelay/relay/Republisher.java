@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.producer.Producer;
@@ -76,7 +77,7 @@ public final class Republisher {
           "--to %s lies in the future: what is not stored yet cannot be sent again"
               .formatted(selection.to()));
     }
-    Set<String> refusedEventIds = new HashSet<>();
+    Set<String> refusedEventIds = ConcurrentHashMap.newKeySet();
     try (Connection connection =
             DatabaseConnection.open(database, "payrelay-republish", RelayRecovery.ANSWER_LIMIT);
         Admin admin = Admin.create(kafka.clientProperties("payrelay-republish-admin"))) {

@@ -53,7 +53,7 @@ final class RowPublisher {
   }
 
   /**
-   * One transaction; a second try where Kafka finds a record too large.
+   * One transaction; once more for each record that Kafka finds too large.
    *
    * @param last sent after the rows, such as a position
    * @return the events that became dead letters
@@ -62,15 +62,16 @@ final class RowPublisher {
       List<OutboxRow> rows,
       @Nullable ProducerRecord<byte[], byte[]> last,
       BeforeCommit beforeCommit) {
-    int refusedBefore = refusedEventIds.size();
-    try {
-      return publishOnce(rows, last, beforeCommit);
-    } catch (KafkaException e) {
-      if (refusedEventIds.size() == refusedBefore) {
-        throw e;
+    while (true) {
+      int refusedBefore = refusedEventIds.size();
+      try {
+        return publishOnce(rows, last, beforeCommit);
+      } catch (KafkaException e) {
+        if (refusedEventIds.size() == refusedBefore) {
+          throw e;
+        }
+        producer.abortTransaction();
       }
-      producer.abortTransaction();
-      return publishOnce(rows, last, beforeCommit);
     }
   }
 
@@ -94,7 +95,7 @@ final class RowPublisher {
               outgoing.record(),
               (metadata, error) -> {
                 if (error instanceof RecordTooLargeException) {
-                  refusedEventIds.add(row.eventId());
+                  RecordFactory.refused(refusedEventIds, row.eventId(), outgoing);
                 }
               });
     }

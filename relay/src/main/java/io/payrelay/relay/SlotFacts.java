@@ -117,7 +117,10 @@ final class SlotFacts {
 
   static boolean outboxHasRows(Connection connection) throws SQLException {
     try (Statement statement = connection.createStatement();
-        ResultSet rows = statement.executeQuery("SELECT EXISTS (SELECT FROM payrelay.outbox)")) {
+        ResultSet rows =
+            statement.executeQuery(
+                "SELECT EXISTS (SELECT FROM payrelay.outbox)"
+                    + " OR EXISTS (SELECT FROM payrelay.detached_outbox_rows())")) {
       rows.next();
       return rows.getBoolean(1);
     }

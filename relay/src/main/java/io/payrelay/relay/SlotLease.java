@@ -167,6 +167,8 @@ final class SlotLease implements AutoCloseable {
         connection.prepareStatement(
             """
             SELECT coalesce(activity.wait_event_type, '') NOT IN ('Activity', 'Client')
+              -- It waits for a standby that synchronized_standby_slots names.
+              OR activity.wait_event = 'WaitForStandbyConfirmation'
             FROM pg_replication_slots slot
               JOIN pg_stat_activity activity ON activity.pid = slot.active_pid
             WHERE slot.slot_name = ?

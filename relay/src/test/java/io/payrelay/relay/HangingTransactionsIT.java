@@ -101,6 +101,8 @@ class HangingTransactionsIT {
 
       assertThat(RelayFixture.refusal(fixture.start())).startsWith(REFUSAL).contains("" + EVENTS);
       abort(fixture, EVENTS);
+      // Whoever restarts it now must not stream past the rows that were aborted.
+      assertThat(RelayFixture.refusal(fixture.start())).contains("relay recover --execute");
     }
   }
 

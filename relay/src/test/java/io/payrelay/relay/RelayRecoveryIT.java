@@ -212,7 +212,7 @@ class RelayRecoveryIT {
     relay.makeRelayUser();
     try (RecoveryFixture fixture = RecoveryFixture.of(relay);
         Connection old = relay.connect()) {
-      relay.insert(old, 5, "now() - interval '40 days'", "o");
+      relay.insert(old, 5, "now() - interval '10 days'", "o");
       relay.insertCommitted(2, 4);
 
       RecoveryReport planned = fixture.plan();

@@ -29,6 +29,7 @@ final class OutboxStream implements AutoCloseable {
   private final Handle owner;
   private long number;
   private long newestMs;
+  private long deadLetters;
 
   private OutboxStream(LocalStack infra, OutboxAudit audit, Handle owner) {
     this.infra = infra;
@@ -125,6 +126,7 @@ final class OutboxStream implements AutoCloseable {
     readUntil(limit, () -> audit.events() >= rows.size() && audit.atEnd());
     OutboxAudit.Verdict verdict = audit.verdict(rows);
     assertThat(verdict.clean()).as("%s", verdict).isTrue();
+    assertThat(deadLetters).as("none of them is poison").isZero();
     return verdict.rows();
   }
 
@@ -136,6 +138,7 @@ final class OutboxStream implements AutoCloseable {
 
   private void seen(ConsumerRecord<byte[], byte[]> read) {
     newestMs = Math.max(newestMs, read.timestamp());
+    deadLetters += read.topic().equals(Topic.DEAD_LETTER) ? 1 : 0;
   }
 
   /** What a process of that user needs, beside its own settings. */

@@ -19,6 +19,12 @@ final class OutboxWriter {
   /** Each writer has aggregates of its own: no other session's commit can come between. */
   static final int AGGREGATES = 5;
 
+  /** The payment that all rows of a huge transaction name. */
+  static final String HUGE_PAYMENT = "p";
+
+  /** In the high half of an event id: the row is to become a dead letter. */
+  private static final long POISON = 1L << 40;
+
   private final long stream;
   private final String aggregatePrefix;
   private long number;
@@ -65,10 +71,15 @@ final class OutboxWriter {
   Row poison(int aggregate) {
     boolean unknown = number % 2 == 0;
     return new Row(
-        new UUID(stream, ++number),
+        new UUID(stream | POISON, ++number),
         aggregateId(aggregate),
         unknown ? "NobodyKnows" : "ChargeRequested",
         "{\"payment_id\":17}");
+  }
+
+  /** Whether the event's row was written to become a dead letter. */
+  static boolean isPoison(UUID eventId) {
+    return (eventId.getMostSignificantBits() & POISON) != 0;
   }
 
   /** Inserts in the running transaction, into the partition of a day so many days from now. */
@@ -122,11 +133,11 @@ final class OutboxWriter {
     return """
     INSERT INTO payrelay.outbox (event_id, aggregate_type, aggregate_id, event_type, payload)
     SELECT (lpad(to_hex(%d::bigint), 16, '0') || lpad(to_hex(n), 16, '0'))::uuid, 'payment', '%s-' || n %% 7,
-      'ChargeRequested', json_build_object('payment_id', 'p', 'merchant', 'm', 'merchant_order_id', 'o',
+      'ChargeRequested', json_build_object('payment_id', '%s', 'merchant', 'm', 'merchant_order_id', 'o',
         'provider', 'none', 'amount_minor', n, 'currency', 'EUR')
     FROM generate_series(%d::bigint, %d::bigint) n ORDER BY n
     """
-        .formatted(stream, aggregatePrefix, from + 1, from + rows);
+        .formatted(stream, aggregatePrefix, HUGE_PAYMENT, from + 1, from + rows);
   }
 
   private String aggregateId(int aggregate) {

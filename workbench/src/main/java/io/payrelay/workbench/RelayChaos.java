@@ -1,11 +1,17 @@
 package io.payrelay.workbench;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import io.payrelay.app.Parts;
 import io.payrelay.localstack.LocalStack;
 import io.payrelay.localstack.OutboxAudit;
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.PayrelayException;
+import io.payrelay.platform.kafka.HeaderValues;
 import io.payrelay.relay.RelayFaults;
+import io.payrelay.schemas.EncodingException;
+import io.payrelay.schemas.EventCatalogue;
+import io.payrelay.schemas.EventCodec;
 import io.payrelay.schemas.Topic;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -24,6 +30,7 @@ import java.util.UUID;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Stream;
+import org.apache.avro.generic.GenericRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.jspecify.annotations.Nullable;
 
@@ -59,7 +66,9 @@ final class RelayChaos implements AutoCloseable {
   private final Map<KillKind, Integer> killed = new EnumMap<>(KillKind.class);
   private final Thread exitHook;
   private @Nullable OutboxAudit audit;
+  private final EventCodec codec = new EventCodec(EventCatalogue.builtIn());
   private long deadLetters;
+  private long misrouted;
   private long walsenders;
   private long unexpectedExits;
   private long lastKillNs = System.nanoTime();
@@ -167,7 +176,16 @@ final class RelayChaos implements AutoCloseable {
     }
     readUntil(() -> false, Duration.ofNanos(startNs + spread.toNanos() - System.nanoTime()));
     // The last takeover counts too.
-    readUntil(() -> !takeovers.running(), RELAY_LIMIT);
+    awaitTakeover();
+  }
+
+  private void awaitTakeover() {
+    if (!readUntil(() -> !takeovers.running(), RELAY_LIMIT)) {
+      throw new PayrelayException(
+          Category.FATAL,
+          "No record came for %d s after a kill; the relays' logs are in %s"
+              .formatted(RELAY_LIMIT.toSeconds(), keepLogs()));
+    }
   }
 
   /**
@@ -180,7 +198,7 @@ final class RelayChaos implements AutoCloseable {
       readUntil(() -> false, Duration.ofNanos(soonNs - System.nanoTime()));
       return;
     }
-    readUntil(() -> !takeovers.running(), RELAY_LIMIT);
+    awaitTakeover();
     if (random.nextInt(WALSENDER_ONE_IN) == 0) {
       readUntil(() -> false, afterTakeover.dividedBy(2));
       walsenders += readUntil(database::endWalsender, RELAY_LIMIT) ? 1 : 0;
@@ -290,6 +308,27 @@ final class RelayChaos implements AutoCloseable {
   private void seen(ConsumerRecord<byte[], byte[]> read) {
     takeovers.visible(read.timestamp(), System.nanoTime());
     deadLetters += read.topic().equals(Topic.DEAD_LETTER) ? 1 : 0;
+    misrouted += isAsWritten(read) ? 0 : 1;
+  }
+
+  /** Its number is in the event id and in the payload, its aggregate in the key. */
+  private boolean isAsWritten(ConsumerRecord<byte[], byte[]> read) {
+    UUID eventId = OutboxAudit.eventId(read);
+    if (read.topic().equals(Topic.DEAD_LETTER) || OutboxWriter.isPoison(eventId)) {
+      return read.topic().equals(Topic.DEAD_LETTER) && OutboxWriter.isPoison(eventId);
+    }
+    try {
+      GenericRecord event =
+          codec.decode(read.value(), HeaderValues.last(read.headers(), EventCodec.DATA_SCHEMA));
+      boolean charge = read.topic().equals(Topic.CHARGE_REQUESTS);
+      long number = (Long) event.get(charge ? "amount_minor" : "version");
+      String paymentId = event.get("payment_id").toString();
+      return number == eventId.getLeastSignificantBits()
+          && (paymentId.equals(OutboxWriter.HUGE_PAYMENT)
+              || paymentId.equals(new String(read.key(), UTF_8)));
+    } catch (EncodingException e) {
+      return false;
+    }
   }
 
   /** A supervisor restarts a relay that ended; here it also counts against the relay. */
@@ -326,6 +365,7 @@ final class RelayChaos implements AutoCloseable {
         verdict.duplicated(),
         verdict.outOfOrder(),
         verdict.invented(),
+        misrouted,
         unexpectedExits,
         drained,
         takeovers.count(),

@@ -17,6 +17,8 @@ import java.util.Map;
  * @param duplicated records beyond the first of an event
  * @param outOfOrder records after a later one of the same aggregate and topic
  * @param invented records of rows that were never committed
+ * @param misrouted records with another content than their row's, or on another topic than theirs:
+ *     exactly the rows written for it are dead letters
  * @param unexpectedExits relays that ended without being killed
  * @param longestTakeoverMs from the kill of an active relay to the next published record
  * @param offenders the first events that violate something
@@ -33,6 +35,7 @@ record RelayChaosReport(
     @JsonProperty("duplicated") long duplicated,
     @JsonProperty("out_of_order") long outOfOrder,
     @JsonProperty("invented") long invented,
+    @JsonProperty("misrouted") long misrouted,
     @JsonProperty("unexpected_exits") long unexpectedExits,
     @JsonProperty("drained") boolean drained,
     @JsonProperty("takeovers") long takeovers,
@@ -48,6 +51,7 @@ record RelayChaosReport(
         && duplicated == 0
         && outOfOrder == 0
         && invented == 0
+        && misrouted == 0
         && unexpectedExits == 0
         && drained;
   }
@@ -75,6 +79,7 @@ record RelayChaosReport(
     Summary.must(out, "duplicated", duplicated);
     Summary.must(out, "out of order", outOfOrder);
     Summary.must(out, "never committed", invented);
+    Summary.must(out, "on a wrong topic or changed", misrouted);
     Summary.must(out, "relays that ended by themselves", unexpectedExits);
     if (!drained) {
       out.println("  The relay did not come to the end of the WAL in time.");
