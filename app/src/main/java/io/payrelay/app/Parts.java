@@ -226,6 +226,16 @@ public final class Parts {
   private static List<WebhookAdapter> webhookAdapters(Settings settings) {
     List<WebhookAdapter> adapters = new ArrayList<>();
     StripeWebhookConfig stripe = StripeWebhookConfig.from(settings);
+    if (!stripe.secrets().isEmpty()
+        && settings.read(GenericConfig.NAME).equals(StripeWebhooks.NAME)) {
+      throw new PayrelayException(
+          Category.FATAL,
+          "%s is \"%s\" although %s is set: two providers cannot have one name; change the first or empty the second"
+              .formatted(
+                  GenericConfig.NAME.name(),
+                  StripeWebhooks.NAME,
+                  StripeWebhookConfig.SECRETS.name()));
+    }
     try {
       adapters.add(new GenericWebhooks(GenericWebhookConfig.from(settings)));
       if (!stripe.secrets().isEmpty()) {

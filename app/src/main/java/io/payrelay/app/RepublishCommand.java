@@ -8,6 +8,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeMap;
+import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -24,7 +25,7 @@ import picocli.CommandLine.Spec;
       "payrelay-republished. Says what it would send; sends with --execute. See docs/relay.md."
     })
 @SuppressWarnings("NullAway.Init") // picocli injects.
-final class RepublishCommand implements Runnable {
+final class RepublishCommand implements Callable<Integer> {
 
   @ParentCommand private PayrelayCommand parent;
   @Spec private CommandSpec spec;
@@ -64,7 +65,7 @@ final class RepublishCommand implements Runnable {
   private boolean execute;
 
   @Override
-  public void run() {
+  public Integer call() {
     RepublishSelection selection = selection();
     PrintWriter out = spec.commandLine().getOut();
     PrintWriter err = spec.commandLine().getErr();
@@ -77,11 +78,17 @@ final class RepublishCommand implements Runnable {
               err.println(line);
               err.flush();
             });
+    return tell(report, out);
+  }
+
+  /** What to exit with: events that were to be sent and cannot be are a failure. */
+  static int tell(RepublishReport report, PrintWriter out) {
     new TreeMap<>(report.byType())
         .forEach((type, count) -> out.println("%s: %,d".formatted(type, count)));
     if (!report.unencodable().isEmpty()) {
       out.println(
-          "not sent, because they cannot be encoded (`payrelay.dead-letter` has the reasons): "
+          "not sent, because they cannot be encoded (where the relay met them, `payrelay.dead-letter`"
+              + " has the reasons): "
               + String.join(", ", report.unencodable()));
     }
     out.println(
@@ -90,6 +97,7 @@ final class RepublishCommand implements Runnable {
             : "%,d events would be sent. Nothing was sent; to send them, add --execute."
                 .formatted(report.events()));
     out.flush();
+    return report.executed() && !report.unencodable().isEmpty() ? CommandLines.EXIT_FATAL : 0;
   }
 
   private RepublishSelection selection() {

@@ -41,6 +41,26 @@ final class CommandsTest {
   }
 
   @Test
+  void aProviderThatIsNamedLikeStripeBesideStripeIsRefusedWithASentence() {
+    Result result =
+        run(
+            Map.of(
+                "PAYRELAY_DATABASE_URL", "jdbc:postgresql://127.0.0.1:1/payrelay",
+                "PAYRELAY_DATABASE_USER", "ingest",
+                "PAYRELAY_METRICS_PORT", "0",
+                "PAYRELAY_PROVIDER_NAME", "stripe",
+                "PAYRELAY_PROVIDER_WEBHOOK_SECRETS",
+                    "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
+                "PAYRELAY_STRIPE_WEBHOOK_SECRETS", "whsec_hush"),
+            "webhook-ingest");
+
+    assertThat(result.exitCode()).isEqualTo(CommandLines.EXIT_FATAL);
+    assertThat(result.err())
+        .contains("PAYRELAY_PROVIDER_NAME is \"stripe\"", "PAYRELAY_STRIPE_WEBHOOK_SECRETS")
+        .doesNotContain("hush", "at io.payrelay");
+  }
+
+  @Test
   void secretsAreNotInTheComplaints() {
     Result result =
         run(

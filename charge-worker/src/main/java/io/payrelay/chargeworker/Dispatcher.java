@@ -109,7 +109,7 @@ final class Dispatcher implements Worker {
           provider.capabilities().queryByPaymentId()
               ? provider.query(claim.paymentId(), config.callTimeout())
               : CompletableFuture.completedFuture(
-                  ProviderAnswer.without(new ProviderResult.Unknown("nobody to ask")));
+                  ProviderAnswer.without(ProviderLane.NOBODY_TO_ASK));
       case CANCEL -> provider.cancel(claim.paymentId(), config.callTimeout());
     };
   }

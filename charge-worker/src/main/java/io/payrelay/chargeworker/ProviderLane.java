@@ -26,6 +26,9 @@ final class ProviderLane {
   /** Trial calls when a provider was left alone for long enough. */
   private static final int TRIAL_CALLS = 5;
 
+  /** Our own answer where a provider has no queries: it says nothing about the provider. */
+  static final ProviderResult NOBODY_TO_ASK = new ProviderResult.Unknown("nobody to ask");
+
   private final PaymentProvider provider;
   private final ClaimTerms terms;
   private final CircuitBreaker breaker;
@@ -97,8 +100,10 @@ final class ProviderLane {
 
   /** Tells the breaker how a call ended. */
   void report(ProviderResult result, Duration took) {
-    if (result instanceof ProviderResult.NotProcessed unsent
-        && unsent.reason().equals(PaymentProvider.RETURNED_UNSENT)) {
+    boolean unsent =
+        result instanceof ProviderResult.NotProcessed refused
+            && refused.reason().equals(PaymentProvider.RETURNED_UNSENT);
+    if (unsent || result.equals(NOBODY_TO_ASK)) {
       breaker.releasePermission();
     } else {
       boolean usable =

@@ -9,6 +9,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
@@ -39,10 +41,21 @@ final class DemoSystemTest {
   @ValueSource(strings = {"webhooks", "queries"})
   @Timeout(300)
   void theDemoInAStormHoldsWithOneWayToLearnAlone(String learnBy) throws Exception {
-    demo(System.getProperty("java.home"), "--learn-by", learnBy);
+    Result result = demo(System.getProperty("java.home"), "--learn-by", learnBy);
+
+    boolean webhooks = learnBy.equals("webhooks");
+    Matcher queries =
+        Pattern.compile("queries what became of a call +(\\d+)").matcher(result.output());
+    assertThat(queries.find()).isTrue();
+    long asked = Long.parseLong(queries.group(1));
+    long received = result.report().path("webhooks_received").asLong(-1);
+    assertThat(webhooks ? asked : received).as("the way that is closed").isZero();
+    assertThat(webhooks ? received : asked).as("the way that is open").isPositive();
   }
 
-  private void demo(String javaHome, String... more) throws Exception {
+  private record Result(String output, JsonNode report) {}
+
+  private Result demo(String javaHome, String... more) throws Exception {
     Path file = folder.resolve("report.json");
     List<String> arguments =
         new ArrayList<>(
@@ -83,6 +96,7 @@ final class DemoSystemTest {
         assertThat(report.path(zero).asLong()).as(zero).isZero();
       }
       assertThat(report.path("elapsed_s").asDouble()).isPositive();
+      return new Result(demo.output(), report);
     }
   }
 }

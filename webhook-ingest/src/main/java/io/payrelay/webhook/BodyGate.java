@@ -4,6 +4,8 @@ import io.payrelay.webhook.ConnectionGuard.Lease;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Set;
+import java.util.concurrent.ConcurrentNavigableMap;
+import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.eclipse.jetty.http.HttpField;
 import org.eclipse.jetty.http.HttpFields;
@@ -31,6 +33,10 @@ final class BodyGate extends Handler.Wrapper {
   private final ConnectionGuard connections;
   private final IngestMetrics metrics;
   private final AtomicLong buffered = new AtomicLong();
+  private final AtomicLong readers = new AtomicLong();
+
+  /** Those that wait for more, by age: the oldest first. */
+  private final ConcurrentNavigableMap<Long, BodyReader> waiting = new ConcurrentSkipListMap<>();
 
   /**
    * What a request may cost before anything is known of it.
@@ -110,8 +116,35 @@ final class BodyGate extends Handler.Wrapper {
     return limits.timeout();
   }
 
-  /** Takes memory from the budget, or says that there is none. */
-  boolean reserve(int bytes) {
+  long nextReader() {
+    return readers.incrementAndGet();
+  }
+
+  void waits(long reader, BodyReader body) {
+    waiting.put(reader, body);
+  }
+
+  void ended(long reader) {
+    waiting.remove(reader);
+  }
+
+  /**
+   * Takes memory from the budget. Where it is used up, bodies that began before this one are ended,
+   * those that have kept us waiting longest first: a provider sends its body at once.
+   */
+  boolean reserve(long reader, int bytes) {
+    if (take(bytes)) {
+      return true;
+    }
+    for (BodyReader older : waiting.headMap(reader).values()) {
+      if (older.giveWay() && take(bytes)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private boolean take(int bytes) {
     if (buffered.addAndGet(bytes) <= limits.bufferedBytesMax()) {
       return true;
     }

@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
 final class BodyReader implements Runnable {
 
   private final BodyGate gate;
+  private final long number;
   private final ConnectionGuard.Lease lease;
   private final Request request;
   private final Response response;
@@ -44,6 +45,7 @@ final class BodyReader implements Runnable {
       Response response,
       Callback callback) {
     this.gate = gate;
+    this.number = gate.nextReader();
     this.lease = lease;
     this.request = request;
     this.response = response;
@@ -77,6 +79,7 @@ final class BodyReader implements Runnable {
                   .getComponents()
                   .getScheduler()
                   .schedule(this::late, gate.timeout().toMillis(), TimeUnit.MILLISECONDS);
+          gate.waits(number, this);
         }
       } else {
         end();
@@ -102,7 +105,7 @@ final class BodyReader implements Runnable {
         if (bytes.size() + length > gate.bodyBytesMax()) {
           return Turn.TOO_LARGE;
         }
-        if (!gate.reserve(length)) {
+        if (!gate.reserve(number, length)) {
           return Turn.NO_MEMORY;
         }
         byte[] part = new byte[length];
@@ -115,6 +118,26 @@ final class BodyReader implements Runnable {
         chunk.release();
       }
     }
+  }
+
+  /**
+   * Ends this body for a newer one, unless it is being read right now or holds nothing. Called
+   * under the lock of the newer one: so it never waits for this one's.
+   */
+  boolean giveWay() {
+    if (!lock.tryLock()) {
+      return false;
+    }
+    try {
+      if (ended || bytes.size() == 0) {
+        return false;
+      }
+      end();
+    } finally {
+      lock.unlock();
+    }
+    gate.refuse(response, callback, 408, "body gave way");
+    return true;
   }
 
   private void late() {
@@ -133,6 +156,7 @@ final class BodyReader implements Runnable {
   /** The memory of a whole body is bounded by the number of threads from here on. */
   private void end() {
     ended = true;
+    gate.ended(number);
     gate.release(bytes.size());
     if (deadline != null) {
       deadline.cancel();

@@ -3,9 +3,11 @@ package io.payrelay.webhook;
 import io.payrelay.payments.lifecycle.ExceptionCase;
 import io.payrelay.payments.lifecycle.ExceptionKind;
 import io.payrelay.payments.lifecycle.Fact;
+import io.payrelay.payments.lifecycle.Observation;
 import io.payrelay.providers.WebhookEvent;
 import java.time.Instant;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -63,9 +65,18 @@ final class Cases {
         now);
   }
 
-  /** A provider's payment that is none of ours. */
-  static ExceptionCase unmatched(StoredEvent event, WebhookEvent read) {
-    Fact fact = read.facts().get(0);
+  /**
+   * Money of a provider's payment that is none of ours, each movement a case of its own. What moved
+   * none is nothing that a person has to look for.
+   */
+  static List<ExceptionCase> unmatched(StoredEvent event, WebhookEvent read) {
+    return read.facts().stream()
+        .filter(fact -> isMoney(fact.observation()))
+        .map(fact -> unmatched(event, read, fact))
+        .toList();
+  }
+
+  private static ExceptionCase unmatched(StoredEvent event, WebhookEvent read, Fact fact) {
     String about = Objects.requireNonNullElse(fact.providerTransactionId(), fact.paymentId());
     return new ExceptionCase(
         "UNMATCHED_PROVIDER_PAYMENT:"
@@ -73,7 +84,9 @@ final class Cases {
             + ":"
             + about
             + ":"
-            + fact.observation().name(),
+            + fact.observation().name()
+            // Without it the second of two partial refunds would be taken for the first.
+            + (fact.reference() == null ? "" : ":" + fact.reference()),
         ExceptionKind.UNMATCHED_PROVIDER_PAYMENT,
         read.paymentId(),
         event.provider(),
@@ -89,5 +102,20 @@ final class Cases {
             "received_at",
             event.receivedAt().toString()),
         fact.observedAt());
+  }
+
+  private static boolean isMoney(Observation observation) {
+    return switch (observation) {
+      case SUCCEEDED, DISPUTED, DISPUTE_WON, DISPUTE_LOST, PROVIDER_REFUND -> true;
+      case PENDING,
+          FAILED,
+          FAILURE_REPORTED,
+          UNKNOWN,
+          REFUSED,
+          PAYLOAD_DIFFERS,
+          KEY_REFUSED,
+          UNRESOLVED ->
+          false;
+    };
   }
 }

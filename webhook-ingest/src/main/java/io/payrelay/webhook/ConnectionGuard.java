@@ -12,6 +12,8 @@ import org.eclipse.jetty.io.Connection;
 import org.eclipse.jetty.util.component.AbstractLifeCycle;
 import org.eclipse.jetty.util.thread.ScheduledExecutorScheduler;
 import org.eclipse.jetty.util.thread.Scheduler;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Keeps connections that do nothing from being all there are. One that has shown no whole request
@@ -21,6 +23,8 @@ import org.eclipse.jetty.util.thread.Scheduler;
  * thread.
  */
 final class ConnectionGuard extends AbstractLifeCycle implements Connection.Listener {
+
+  private static final Logger log = LoggerFactory.getLogger(ConnectionGuard.class);
 
   private static final long SWEEPS_PER_LIMIT = 4;
 
@@ -126,16 +130,29 @@ final class ConnectionGuard extends AbstractLifeCycle implements Connection.List
     scheduler.schedule(this::sweep, everyMs, TimeUnit.MILLISECONDS);
   }
 
+  private static void close(Connection connection, Lease lease) {
+    try {
+      connection.close();
+    } catch (RuntimeException e) {
+      log.warn("webhook_connection_not_closed, tried again later", e);
+      lease.end();
+    }
+  }
+
   private void sweep() {
     long now = System.nanoTime();
-    leases.forEach(
-        (connection, lease) -> {
-          if (lease.state == State.IDLE && now - lease.sinceNs > limit.toNanos()) {
-            connection.close();
-          }
-        });
-    if (isStarting() || isStarted()) {
-      next();
+    try {
+      leases.forEach(
+          (connection, lease) -> {
+            if (lease.state == State.IDLE && now - lease.sinceNs > limit.toNanos()) {
+              close(connection, lease);
+            }
+          });
+    } finally {
+      // Nothing that fails may end all sweeping.
+      if (isStarting() || isStarted()) {
+        next();
+      }
     }
   }
 }

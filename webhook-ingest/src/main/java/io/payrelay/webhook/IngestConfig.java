@@ -54,7 +54,7 @@ public record IngestConfig(
           "33554432",
           1_048_576,
           1_073_741_824,
-          "memory for bodies that are still being read; beyond it requests are answered 503");
+          "memory for bodies that are still being read; beyond it the slowest are answered 408");
   public static final Setting<Integer> HEADER_BYTES_MAX =
       Setting.integer(
           "PAYRELAY_INGEST_HEADER_BYTES_MAX",

@@ -165,7 +165,7 @@ public final class ParkedMatcher implements Worker {
     }
     Applier.Applied applied = applier.apply(tx, read, clock.instant());
     if (applied.disposition() == Disposition.PARKED && event.age().compareTo(park.limit()) >= 0) {
-      exceptions.open(tx, List.of(Cases.unmatched(event, read)));
+      exceptions.open(tx, Cases.unmatched(event, read));
       applied =
           new Applier.Applied(Disposition.UNMATCHED, "no such payment", applied.paymentId(), null);
     }

@@ -122,6 +122,39 @@ class CrowdIT {
     }
   }
 
+  @Test
+  void endsTheOldestHalfBodyForANewOneWhereTheMemoryForBodiesIsUsedUp() throws Exception {
+    try (IngestFixture fixture =
+            IngestFixture.start(
+                Map.of(
+                    "PAYRELAY_INGEST_BUFFERED_BYTES_MAX", "1048576",
+                    "PAYRELAY_INGEST_BODY_BYTES_MAX", "1000000",
+                    "PAYRELAY_INGEST_READ_TIMEOUT_MS", "100000"),
+                IngestFaults.NONE);
+        Socket older = halfBody(fixture, 900_000);
+        Socket newer = halfBody(fixture, 148_000)) {
+      String body = event("charge.succeeded", fixture.payment()) + " ".repeat(2_000);
+
+      await()
+          .until(
+              () -> {
+                assertThat(freshlyConnected(fixture, body)).startsWith("HTTP/1.1 204");
+                return older.getInputStream().available() > 0;
+              });
+
+      assertThat(new String(older.getInputStream().readNBytes(12), US_ASCII))
+          .isEqualTo("HTTP/1.1 408");
+      assertThat(newer.getInputStream().available()).isZero();
+    }
+  }
+
+  private static Socket halfBody(IngestFixture fixture, int bytes) throws IOException {
+    Socket socket = new Socket(InetAddress.getLoopbackAddress(), fixture.ingest.port());
+    String text = POST + "Content-Length: 1000000\r\n\r\n" + " ".repeat(bytes);
+    socket.getOutputStream().write(text.getBytes(US_ASCII));
+    return socket;
+  }
+
   private static String freshlyConnected(IngestFixture fixture, String body) throws IOException {
     StringBuilder request = new StringBuilder(POST + "Connection: close\r\n");
     signed(IngestFixture.SECRET, newEventId(), 0, body)

@@ -97,6 +97,7 @@ public final class Invariants {
         unbalanced(handle),
         ledgerDifferences(handle, charges),
         count(handle, "SELECT count(*) FROM payrelay.exception_case"),
+        count(handle, "SELECT count(*) FROM payrelay.provider_event"),
         elapsed.toMillis() / 1000.0);
   }
 

@@ -14,6 +14,7 @@ import java.util.List;
  * @param duplicateStatusEvents records beyond the first of a (payment_id, version)
  * @param ledgerDifferences provider transactions whose money the ledger does not show, or shows
  *     otherwise
+ * @param webhooksReceived authentic ones, each event once
  */
 public record Report(
     @JsonProperty("payments") long payments,
@@ -31,6 +32,7 @@ public record Report(
     @JsonProperty("unbalanced_postings") long unbalancedPostings,
     @JsonProperty("ledger_differences") long ledgerDifferences,
     @JsonProperty("exception_cases") long exceptionCases,
+    @JsonProperty("webhooks_received") long webhooksReceived,
     @JsonProperty("elapsed_s") double elapsedS) {
 
   /** The invariants that do not hold, each as a sentence; empty where all do. */

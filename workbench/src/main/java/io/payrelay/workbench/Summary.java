@@ -35,6 +35,7 @@ final class Summary {
         "faults in webhooks",
         stats.webhookFaults().values().stream().mapToLong(Long::longValue).sum());
     row(out, "queries what became of a call", stats.queries());
+    row(out, "webhooks received", report.webhooksReceived());
     out.println();
     must(out, "payments without an end", report.unresolved());
     must(out, "double charges", report.doubleCharges());

@@ -24,7 +24,8 @@ import java.util.function.Supplier;
  */
 public final class Telemetry implements AutoCloseable {
 
-  private static final int THREADS = 2;
+  /** Some slow ready probes at once must not keep {@code /health/live} waiting. */
+  private static final int THREADS = 4;
 
   /** Probes give up after a second or more: an answer that names the slow check must be sooner. */
   private static final Duration READY_LIMIT = Duration.ofMillis(900);

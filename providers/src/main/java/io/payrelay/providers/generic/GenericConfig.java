@@ -50,7 +50,8 @@ public record GenericConfig(
       Setting.flag(
           "PAYRELAY_PROVIDER_QUERIES",
           "true",
-          "whether charges can be looked up; if not, a webhook's failure is final");
+          "whether charges can be looked up; if not, a webhook's failure is final; the same in worker"
+              + " and ingest");
 
   /** All of them. */
   public static final List<Setting<?>> SETTINGS =

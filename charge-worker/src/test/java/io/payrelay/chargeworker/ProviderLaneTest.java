@@ -1,0 +1,100 @@
+package io.payrelay.chargeworker;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.github.resilience4j.circuitbreaker.CircuitBreaker;
+import io.payrelay.payments.lifecycle.Payment;
+import io.payrelay.platform.config.Settings;
+import io.payrelay.providers.Capabilities;
+import io.payrelay.providers.ChargeCall;
+import io.payrelay.providers.PaymentProvider;
+import io.payrelay.providers.Prepared;
+import io.payrelay.providers.ProviderAnswer;
+import io.payrelay.providers.ProviderResult;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+
+class ProviderLaneTest {
+
+  private final ProviderLane lane =
+      new ProviderLane(
+          new Silent(),
+          ChargeConfig.from(
+              Settings.check(
+                  Map.of("PAYRELAY_CHARGE_BREAKER_CALLS_MIN", "4"),
+                  ChargeConfig.SETTINGS,
+                  ChargeConfig.SETTINGS)),
+          "owner");
+
+  @Test
+  void leavesAProviderAloneThatGivesNoUsableAnswers() {
+    report(4, new ProviderResult.Unknown("no answer"));
+
+    assertThat(lane.breaker().getState()).isEqualTo(CircuitBreaker.State.OPEN);
+  }
+
+  @Test
+  void ourOwnAnswerSaysNothingAboutTheProvider() {
+    report(20, ProviderLane.NOBODY_TO_ASK);
+
+    assertThat(lane.breaker().getState()).isEqualTo(CircuitBreaker.State.CLOSED);
+    assertThat(lane.breaker().getMetrics().getNumberOfBufferedCalls()).isZero();
+  }
+
+  @Test
+  void ourOwnAnswerUsesUpNoTrialCall() {
+    lane.breaker().transitionToOpenState();
+    lane.breaker().transitionToHalfOpenState();
+
+    report(20, ProviderLane.NOBODY_TO_ASK);
+
+    assertThat(lane.take(100)).isEqualTo(5);
+  }
+
+  private void report(int times, ProviderResult result) {
+    for (int i = 0; i < times; i++) {
+      assertThat(lane.take(1)).isEqualTo(1);
+      lane.report(result, Duration.ZERO);
+      lane.giveBack(1, 1);
+    }
+  }
+
+  /** Has a name and no queries. */
+  private static final class Silent implements PaymentProvider {
+
+    @Override
+    public String name() {
+      return "silent";
+    }
+
+    @Override
+    public Capabilities capabilities() {
+      return new Capabilities(Duration.ofDays(1), false, Duration.ZERO, false);
+    }
+
+    @Override
+    public Prepared prepareCharge(Payment payment) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public CompletableFuture<ProviderAnswer> charge(ChargeCall call) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public CompletableFuture<ProviderAnswer> query(String paymentId, Duration timeout) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public CompletableFuture<ProviderAnswer> cancel(String paymentId, Duration timeout) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public void close() {}
+  }
+}

@@ -1,0 +1,58 @@
+package io.payrelay.webhook;
+
+import static org.awaitility.Awaitility.await;
+
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.lang.reflect.Proxy;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.eclipse.jetty.io.Connection;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(30)
+class ConnectionGuardTest {
+
+  @Test
+  void goesOnSweepingThoughOneConnectionCannotBeClosed() throws Exception {
+    ConnectionGuard guard =
+        new ConnectionGuard(
+            Duration.ofMillis(20), 100, new IngestMetrics(new SimpleMeterRegistry()));
+    AtomicInteger refusing = new AtomicInteger();
+    guard.onOpened(
+        connection(
+            () -> {
+              refusing.incrementAndGet();
+              throw new IllegalStateException("cannot be closed");
+            }));
+    guard.start();
+    try {
+      await().until(() -> refusing.get() >= 2);
+      AtomicInteger closed = new AtomicInteger();
+      for (int i = 0; i < 10; i++) {
+        guard.onOpened(connection(closed::incrementAndGet));
+      }
+
+      await().until(() -> closed.get() >= 10);
+    } finally {
+      guard.stop();
+    }
+  }
+
+  private static Connection connection(Runnable close) {
+    return (Connection)
+        Proxy.newProxyInstance(
+            Connection.class.getClassLoader(),
+            new Class<?>[] {Connection.class},
+            (self, method, arguments) ->
+                switch (method.getName()) {
+                  case "close" -> {
+                    close.run();
+                    yield null;
+                  }
+                  case "hashCode" -> System.identityHashCode(self);
+                  case "equals" -> self == arguments[0];
+                  default -> throw new UnsupportedOperationException(method.getName());
+                });
+  }
+}
