@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import io.payrelay.localstack.LocalKafka;
+import io.payrelay.localstack.TestDatabase;
+import io.payrelay.localstack.TestInfra;
 import io.payrelay.platform.errors.PayrelayException;
 import io.payrelay.schemas.EventCatalogue;
 import io.payrelay.schemas.EventCodec;
@@ -241,7 +244,13 @@ class DeadLettersIT {
   @Test
   void whatKafkaHasForgottenIsStillKnownAndWhatNobodyNotedIsAGap() throws Exception {
     String aggregate = unique();
-    try (RelayFixture fixture = RelayFixture.shared().prepared()) {
+    TestDatabase database = TestInfra.shared().newDatabase();
+    // A broker of its own: what is deleted here is missed by recoveries of other tests.
+    try (LocalKafka kafka = LocalKafka.builder().start();
+        RelayFixture fixture =
+            new RelayFixture(
+                    database.jdbcUrl(), database.user(), kafka.bootstrapServers(), Map.of())
+                .prepared()) {
       Relay relay = fixture.startActive();
       poison(fixture, aggregate, PAYLOAD);
       DeadLetter letter = awaitOne(fixture, aggregate);

@@ -171,7 +171,13 @@ class RelayOutageIT {
   private static void assertSaidOnce(RelayLog log) {
     List<String> warnings = log.warnings();
     assertThat(warnings).doesNotHaveDuplicates();
-    assertThat(warnings).hasSizeBetween(1, 4).allMatch(line -> line.contains("starts anew"));
+    assertThat(warnings)
+        .hasSizeBetween(1, 4)
+        .allMatch(
+            line ->
+                line.contains("starts anew")
+                    // KAFKA-20734 strikes now and then where the broker stops.
+                    || line.contains("Kafka left a transaction open"));
     await()
         .atMost(LIMIT)
         .until(() -> log.lines().stream().anyMatch(line -> line.contains("is active again")));
