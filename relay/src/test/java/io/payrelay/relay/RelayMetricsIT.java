@@ -82,7 +82,7 @@ class RelayMetricsIT {
 
       assertThat(value("rows_total", "event_type=\"ChargeRequested\"")).isEqualTo(6);
       assertThat(value("rows_total", "event_type=\"PaymentStatusChanged\"")).isZero();
-      assertThat(value("dead_letters_total", "slot")).isEqualTo(1);
+      assertThat(value("dead_letters_total", "reason=\"unknown_type\"")).isEqualTo(1);
       assertThat(value("kafka_transactions_total", "committed")).isGreaterThanOrEqualTo(1);
       assertThat(value("kafka_transactions_total", "aborted")).isZero();
       assertThat(value("commit_to_acknowledged_seconds_count", "slot")).isGreaterThanOrEqualTo(1);
