@@ -9,6 +9,7 @@ import io.payrelay.schemas.Topic;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.kafka.clients.admin.AbortTransactionSpec;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.ProducerState;
@@ -94,7 +95,7 @@ class HangingTransactionsIT {
     try (RelayFixture fixture = fixture()) {
       try (OldRelay old = new OldRelay(fixture)) {
         old.producer.beginTransaction();
-        old.send(position(fixture));
+        old.sendPosition();
         old.hang(EVENTS);
         old.producer.commitTransaction();
       }
@@ -189,6 +190,15 @@ class HangingTransactionsIT {
               new ProducerRecord<>(
                   partition.topic(), partition.partition(), new byte[] {1}, new byte[] {2}))
           .get();
+    }
+
+    /** Where it is already, once more. */
+    void sendPosition() throws Exception {
+      PositionStore store = new PositionStore(fixture.kafka(), fixture.config.slotName());
+      try (Admin admin = Admin.create(fixture.kafka().clientProperties("test"))) {
+        Position position = Objects.requireNonNull(store.read(admin, Duration.ofSeconds(20)));
+        producer.send(store.record(position)).get();
+      }
     }
 
     @Override
