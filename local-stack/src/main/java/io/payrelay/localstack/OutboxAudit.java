@@ -77,7 +77,9 @@ public final class OutboxAudit implements AutoCloseable {
   }
 
   /**
-   * Begins to read at the topics' ends; they must exist.
+   * Begins to read at the topics' ends; they must exist. The end is the high watermark: what was
+   * written before and only becomes visible later, behind somebody's open transaction, is not
+   * judged.
    *
    * @param number of an event among those of its topic and key; empty: only counted
    */
@@ -126,8 +128,7 @@ public final class OutboxAudit implements AutoCloseable {
             .map(info -> new TopicPartition(info.topic(), info.partition()))
             .toList();
     consumer.assign(partitions);
-    consumer.seekToEnd(partitions);
-    partitions.forEach(consumer::position);
+    highWatermarks().forEach((partition, end) -> consumer.seek(partition, end.offset()));
   }
 
   /** Reads what is there, waits that long for something; returns how many records came. */
@@ -156,26 +157,24 @@ public final class OutboxAudit implements AutoCloseable {
    * still become visible, stands before it.
    */
   public boolean atEnd() {
+    return highWatermarks().entrySet().stream()
+        .allMatch(end -> consumer.position(end.getKey()) >= end.getValue().offset());
+  }
+
+  private Map<TopicPartition, ListOffsetsResultInfo> highWatermarks() {
     Map<TopicPartition, OffsetSpec> latest =
         partitions.stream()
             .collect(Collectors.toMap(partition -> partition, partition -> OffsetSpec.latest()));
     try {
-      for (Map.Entry<TopicPartition, ListOffsetsResultInfo> end :
-          admin
-              .listOffsets(latest, new ListOffsetsOptions(IsolationLevel.READ_UNCOMMITTED))
-              .all()
-              .get()
-              .entrySet()) {
-        if (consumer.position(end.getKey()) < end.getValue().offset()) {
-          return false;
-        }
-      }
-      return true;
+      return admin
+          .listOffsets(latest, new ListOffsetsOptions(IsolationLevel.READ_UNCOMMITTED))
+          .all()
+          .get();
     } catch (ExecutionException e) {
       throw new LocalStackException("The topics' ends cannot be read: " + e.getMessage(), e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      return false;
+      throw new LocalStackException("Interrupted while the topics' ends were read", e);
     }
   }
 
