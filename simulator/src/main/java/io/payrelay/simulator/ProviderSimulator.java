@@ -28,6 +28,13 @@ public final class ProviderSimulator implements AutoCloseable {
   private static final int HTTP_THREADS_MAX = 16;
   private static final int HTTP_THREADS_MIN = 4;
   private static final int BACKLOG = 1024;
+  private static final MoneyCalls.Refusals GENERIC_REFUSALS =
+      new MoneyCalls.Refusals(
+          Answer.error(429, "rate_limited"),
+          Answer.error(503, "not_processed"),
+          Answer.error(409, "idempotency_key_in_use"),
+          Answer.error(422, "idempotency_mismatch"),
+          Answer.error(500, "api_error"));
   private static final Duration IDLE_MARGIN = Duration.ofSeconds(30);
 
   private final SimulatorConfig config;
@@ -38,6 +45,7 @@ public final class ProviderSimulator implements AutoCloseable {
   private final Counters counters = new Counters();
   private final DelayedTasks tasks = new DelayedTasks();
   private final Ledger ledger;
+  private final Refunds refunds = new Refunds();
   private final WebhookSender webhooks;
   private final Connections connections;
   private final Javalin server;
@@ -50,12 +58,16 @@ public final class ProviderSimulator implements AutoCloseable {
     webhooks = new WebhookSender(config, plan, webhookScripts, counters, tasks);
     connections = new Connections(config.hangMax(), tasks);
     Replies replies = new Replies(tasks, config.latency());
+    MoneyCalls calls = new MoneyCalls(config, connections, replies, counters, GENERIC_REFUSALS);
     ChargeApi charges =
-        new ChargeApi(
-            config, plan, callScripts, ledger, webhooks, connections, tasks, replies, counters);
+        new ChargeApi(config, plan, callScripts, ledger, calls, webhooks, tasks, counters);
     QueryApi queries =
         new QueryApi(config, plan, queryScripts, ledger, webhooks, connections, replies, counters);
-    OracleApi oracle = new OracleApi(ledger, webhooks, counters);
+    RefundApi refunds =
+        new RefundApi(
+            config, plan, callScripts, ledger, this.refunds, calls, queries, webhooks, tasks,
+            replies, counters);
+    OracleApi oracle = new OracleApi(ledger, this.refunds, webhooks, counters);
     server =
         Javalin.create(
             javalin -> {
@@ -65,7 +77,10 @@ public final class ProviderSimulator implements AutoCloseable {
               javalin.routes.get("/v1/charges", queries::list);
               javalin.routes.get("/v1/charges/{id}", queries::get);
               javalin.routes.post("/v1/charges/{id}/cancel", queries::cancel);
+              javalin.routes.post("/v1/refunds", refunds::create);
+              javalin.routes.get("/v1/refunds", refunds::list);
               javalin.routes.get("/_sim/charges", oracle::charges);
+              javalin.routes.get("/_sim/refunds", oracle::refunds);
               javalin.routes.get("/_sim/stats", oracle::stats);
               javalin.routes.get("/_sim/health", oracle::health);
               javalin.routes.post("/_sim/webhooks/redeliver", oracle::redeliver);
@@ -106,9 +121,14 @@ public final class ProviderSimulator implements AutoCloseable {
     return ledger.charges(null, Integer.MAX_VALUE);
   }
 
+  /** All refunds in the order of their creation: the oracle of money given back. */
+  public List<SimulatedRefund> refunds() {
+    return refunds.refunds();
+  }
+
   /** Counts since the start. */
   public SimulatorStats stats() {
-    return counters.snapshot(ledger);
+    return counters.snapshot(ledger, refunds);
   }
 
   /** Sends webhooks to this address from now on; null drops them. */
@@ -116,9 +136,12 @@ public final class ProviderSimulator implements AutoCloseable {
     webhooks.target(target);
   }
 
-  /** Orders faults for the next calls of {@code POST /v1/charges} with this id, one per call. */
-  public void script(String merchantTransactionId, Fault... faults) {
-    callScripts.add(merchantTransactionId, List.of(faults));
+  /**
+   * Orders faults for the next calls that move money with this merchant_transaction_id or
+   * merchant_refund_id, one per call.
+   */
+  public void script(String merchantId, Fault... faults) {
+    callScripts.add(merchantId, List.of(faults));
   }
 
   /** Orders faults for the next queries of this id, one per query. */

@@ -85,12 +85,44 @@ final class WebhookSender implements AutoCloseable {
 
   /** Announces the state that the charge has just reached. */
   void publish(Ledger.Entry entry, Charge changed) {
-    WebhookEvent event = entry.addEvent(changed, config.clock().instant());
+    String type = "charge." + changed.status().wireName();
+    WebhookEvent event =
+        entry.addEvent(
+            id ->
+                new WebhookEvent(
+                    Face.GENERIC,
+                    id,
+                    type,
+                    config.clock().instant(),
+                    told -> SimulatorJson.webhook(type, told.at(), changed)));
+    publish(changed.merchantTransactionId(), entry.transaction().numbers(), event);
+  }
+
+  /** Announces the state that the refund has just reached. */
+  void publish(Refunds.Entry entry, Refund changed) {
+    String type = "refund." + changed.status().wireName();
+    WebhookEvent event =
+        entry.addEvent(
+            id ->
+                new WebhookEvent(
+                    Face.GENERIC,
+                    id,
+                    type,
+                    config.clock().instant(),
+                    told -> SimulatorJson.webhook(type, told.at(), changed)));
+    publish(changed.merchantRefundId(), entry.numbers(), event);
+  }
+
+  /**
+   * Sends a new event, unless a fault strikes it.
+   *
+   * @param subject the client's own id of what changed
+   */
+  void publish(String subject, CallNumbers numbers, WebhookEvent event) {
     counters.webhookEvents.increment();
-    String id = changed.merchantTransactionId();
-    int number = entry.transaction().nextEvent();
-    WebhookFault scripted = scripts.next(id);
-    WebhookFault fault = scripted == null ? plan.webhook(id, number) : scripted;
+    int number = numbers.nextEvent();
+    WebhookFault scripted = scripts.next(subject);
+    WebhookFault fault = scripted == null ? plan.webhook(subject, number) : scripted;
     counters.count(fault);
     switch (fault) {
       case NONE -> enqueue(event);
