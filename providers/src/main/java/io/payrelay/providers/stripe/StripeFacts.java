@@ -135,17 +135,36 @@ final class StripeFacts {
     return declined || type.equals("charge.expired");
   }
 
-  /** Whatever its own metadata name: a refund belongs to the payment whose money it gives back. */
+  /**
+   * A refund belongs to the payment whose money it gives back; its own metadata name the refund of
+   * ours that it is, where we asked for it. Of those we can ask, so that a failure is only reported.
+   */
   private List<Fact> refund(JsonNode refund, String id, String transaction)
       throws UnreadableWebhookException {
     String status = WebhookJson.required(refund, "status");
-    if (status.equals("failed")) {
-      throw new UnreadableWebhookException(
-          "a refund failed: whether its money was booked as gone is for a person to see");
-    }
-    return status.equals("succeeded")
-        ? List.of(moved(Observation.PROVIDER_REFUND, refund, id, transaction))
-        : List.of();
+    String ours = StripeMetadata.refundId(refund);
+    Observation observation =
+        switch (status) {
+          case "succeeded" -> Observation.PROVIDER_REFUND;
+          case "pending", "requires_action" -> Observation.PENDING;
+          case "failed", "canceled" ->
+              ours == null ? Observation.FAILED : Observation.FAILURE_REPORTED;
+          default ->
+              throw new UnreadableWebhookException("status of a refund is none that is known");
+        };
+    boolean failed =
+        observation == Observation.FAILED || observation == Observation.FAILURE_REPORTED;
+    return List.of(
+        fact(
+                WebhookEvent.UNNAMED,
+                observation,
+                transaction,
+                money(refund, "amount"),
+                null,
+                id,
+                failed ? code(refund, "failure_reason", status) : null,
+                id)
+            .aboutRefund(ours));
   }
 
   private List<Fact> dispute(JsonNode dispute, String id) throws UnreadableWebhookException {
