@@ -43,11 +43,7 @@ final class RefundCalls {
   }
 
   static CompletableFuture<ProviderAnswer> call(
-      PaymentProvider provider,
-      Claim claim,
-      Refund refund,
-      long sendDeadlineNs,
-      Duration timeout) {
+      PaymentProvider provider, Claim claim, Refund refund, long sendDeadlineNs, Duration timeout) {
     return switch (claim.action()) {
       case CALL ->
           provider.refund(

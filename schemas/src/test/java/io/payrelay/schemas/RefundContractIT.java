@@ -241,7 +241,8 @@ class RefundContractIT {
 
   @Test
   void refusesWhereNothingIsCaptured() throws SQLException {
-    // ledger-reconciliation.md 29: a refund that comes before the charge is known gives nothing back.
+    // ledger-reconciliation.md 29: a refund that comes before the charge is known gives nothing
+    // back.
     run(
         owner,
         "SELECT payrelay.request_payment('%sx', 'shop', '%<sx', 'simulator', 1000, 'EUR')"

@@ -117,13 +117,7 @@ public final class RefundLifecycle {
             case REQUESTED, PENDING -> change(refund, toUnknown(refund));
             case UNKNOWN, SUCCEEDED, FAILED, RETURNED -> same(refund);
           };
-      case REFUSED,
-          PAYLOAD_DIFFERS,
-          KEY_REFUSED,
-          UNRESOLVED,
-          DISPUTED,
-          DISPUTE_WON,
-          DISPUTE_LOST ->
+      case REFUSED, PAYLOAD_DIFFERS, KEY_REFUSED, UNRESOLVED, DISPUTED, DISPUTE_WON, DISPUTE_LOST ->
           throw new IllegalArgumentException(fact.observation() + " is no outcome");
     };
   }
@@ -175,11 +169,7 @@ public final class RefundLifecycle {
       case SUCCEEDED, RETURNED -> {
         if (another) {
           yield raise(
-              refund,
-              fact,
-              ExceptionKind.DOUBLE_REFUND,
-              List.of(),
-              leftUnexplained(refund, fact));
+              refund, fact, ExceptionKind.DOUBLE_REFUND, List.of(), leftUnexplained(refund, fact));
         }
         yield refund.status() == SUCCEEDED ? same(refund) : ignored(refund);
       }
@@ -251,8 +241,7 @@ public final class RefundLifecycle {
     if (refund.status() == REQUESTED) {
       return change(known, List.of(PENDING));
     }
-    return new RefundDecision(
-        List.of(), known, Note.NONE, List.of(), List.of(), NextAction.QUERY);
+    return new RefundDecision(List.of(), known, Note.NONE, List.of(), List.of(), NextAction.QUERY);
   }
 
   /** A failure that somebody reports is asked about, also where it had SUCCEEDED. */
@@ -260,8 +249,7 @@ public final class RefundLifecycle {
     return switch (refund.status()) {
       case REQUESTED -> change(refund, List.of(PENDING));
       case PENDING, UNKNOWN, SUCCEEDED ->
-          new RefundDecision(
-              List.of(), refund, Note.NONE, List.of(), List.of(), NextAction.QUERY);
+          new RefundDecision(List.of(), refund, Note.NONE, List.of(), List.of(), NextAction.QUERY);
       case FAILED, RETURNED -> same(refund);
     };
   }
@@ -333,7 +321,8 @@ public final class RefundLifecycle {
 
   /** Where nobody names the provider's id of it, ours stands for it. */
   public static String reference(Refund refund, Fact fact) {
-    String known = refund.providerRefundId() == null ? refund.refundId() : refund.providerRefundId();
+    String known =
+        refund.providerRefundId() == null ? refund.refundId() : refund.providerRefundId();
     return Objects.requireNonNullElse(fact.reference(), known);
   }
 

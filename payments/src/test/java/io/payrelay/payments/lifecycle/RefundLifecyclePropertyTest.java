@@ -51,7 +51,9 @@ class RefundLifecyclePropertyTest {
   Arbitrary<Fact> facts() {
     Arbitrary<Money> amounts =
         Arbitraries.frequency(
-            Tuple.of(8, ASKED), Tuple.of(1, new Money(1, "EUR")), Tuple.of(1, new Money(500, "USD")));
+            Tuple.of(8, ASKED),
+            Tuple.of(1, new Money(1, "EUR")),
+            Tuple.of(1, new Money(500, "USD")));
     Arbitrary<Observation> observations =
         Arbitraries.frequencyOf(
             Tuple.of(2, Arbitraries.of(Observation.SUCCEEDED, Observation.FAILED)),
@@ -94,7 +96,8 @@ class RefundLifecyclePropertyTest {
                 refund(
                     "ref_0001",
                     status,
-                    id == null && (status == RefundStatus.SUCCEEDED || status == RefundStatus.RETURNED)
+                    id == null
+                            && (status == RefundStatus.SUCCEEDED || status == RefundStatus.RETURNED)
                         ? "re_1"
                         : id));
   }
@@ -115,8 +118,7 @@ class RefundLifecyclePropertyTest {
       @ForAll("refunds") Refund refund,
       @ForAll("facts") Fact fact,
       @ForAll("contexts") RefundLifecycle.Context context) {
-    RefundDecision decision =
-        RefundLifecycle.decide(refund, fact.aboutRefund("ref_0001"), context);
+    RefundDecision decision = RefundLifecycle.decide(refund, fact.aboutRefund("ref_0001"), context);
 
     checkMoves(refund, decision);
     if (decision.result().status() == RefundStatus.SUCCEEDED
@@ -248,13 +250,15 @@ class RefundLifecyclePropertyTest {
 
     facts.forEach(books::apply);
 
-    assertThat(books.postings.values().stream().filter(p -> p.kind() == PostingKind.REFUND_RETURNED))
+    assertThat(
+            books.postings.values().stream().filter(p -> p.kind() == PostingKind.REFUND_RETURNED))
         .allSatisfy(
             back -> {
               Posting gone = Objects.requireNonNull(books.postings.get(back.reverses()));
               assertThat(back.entries().get(0).amountMinor())
                   .isEqualTo(gone.entries().get(0).amountMinor());
-              assertThat(back.entries().get(1).account()).isEqualTo(gone.entries().get(0).account());
+              assertThat(back.entries().get(1).account())
+                  .isEqualTo(gone.entries().get(0).account());
             });
   }
 
