@@ -103,9 +103,11 @@ public final class RefundLifecycle {
               kindOf(mismatch, refund, fact),
               toUnknown(refund),
               leftUnexplained(refund, fact));
-      return mismatch == ExceptionKind.PROVIDER_MISMATCH || isAnother(refund, fact)
-          ? raised
-          : identified(raised, fact.reference());
+      boolean ours =
+          mismatch != ExceptionKind.PROVIDER_MISMATCH
+              && !isAnother(refund, fact)
+              && (isSuccess(fact) || !refund.status().ended());
+      return ours ? identified(raised, fact.reference()) : raised;
     }
     return switch (fact.observation()) {
       case SUCCEEDED, PROVIDER_REFUND -> succeeded(refund, fact, context);
