@@ -75,14 +75,32 @@ final class ChargeApi {
     if (scripted != null) {
       return new Call(key, request, transaction, scripted, Origin.SCRIPT);
     }
-    Fault special = specialPaymentMethod(request.paymentMethod(), number);
+    Fault special = special(request.paymentMethod(), number, config);
     if (special != null) {
       return new Call(key, request, transaction, special, Origin.PAYMENT_METHOD);
     }
     return new Call(key, request, transaction, plan.call(id, number), Origin.SEED);
   }
 
-  private @Nullable Fault specialPaymentMethod(@Nullable String paymentMethod, int callNumber) {
+  /** Has the payment method a meaning of its own? */
+  static boolean isSpecial(String paymentMethod) {
+    return switch (paymentMethod) {
+      case "pm_decline",
+          "pm_pending",
+          "pm_pending_fail",
+          "pm_slow",
+          "pm_wrong_amount",
+          "pm_500_after",
+          "pm_timeout_after",
+          "pm_503" ->
+          true;
+      default -> false;
+    };
+  }
+
+  /** What happens to a call with a special payment method; null for the others. */
+  static @Nullable Fault special(
+      @Nullable String paymentMethod, int callNumber, SimulatorConfig config) {
     if (paymentMethod == null) {
       return null;
     }
@@ -105,6 +123,7 @@ final class ChargeApi {
     ChargeRequest request = call.request();
     Ledger.Entry entry =
         ledger.create(
+            "ch_",
             request,
             fault == Fault.WRONG_AMOUNT ? request.amountMinor() + 1 : request.amountMinor(),
             firstStatus(outcome),
