@@ -92,7 +92,7 @@ final class RefusedOutcomes {
     Claim claim = outcome.claim();
     Instant now = clock.instant();
     FactStore.Applied applied =
-        withFact ? facts.apply(tx, List.of(unknown(claim, reason, now)), now).get(0) : null;
+        withFact ? facts.apply(tx, List.of(outcome.about(unknown(claim, reason, now))), now).get(0) : null;
     boolean settled =
         applied != null
             && applied.decision() != null
@@ -105,7 +105,7 @@ final class RefusedOutcomes {
             claim,
             new ProviderResult.Unknown(reason),
             settled,
-            outcome.lane().provider().capabilities());
+            outcome.capabilities());
     operations.finish(
         tx,
         List.of(
@@ -143,8 +143,13 @@ final class RefusedOutcomes {
     evidence.put("attempt", Integer.toString(claim.attemptNumber()));
     evidence.put("further_charges", Integer.toString(outcome.answer().further().size()));
     String about = observed.transactionId() == null ? "" : ":" + observed.transactionId();
+    String whose = claim.paymentId();
+    if (outcome.refund() != null) {
+      evidence.put("refund_id", outcome.refund().refundId());
+      whose = "refund:" + outcome.refund().refundId();
+    }
     return new ExceptionCase(
-        ExceptionKind.UNRESOLVED + ":" + claim.paymentId() + ":not-written:" + reason + about,
+        ExceptionKind.UNRESOLVED + ":" + whose + ":not-written:" + reason + about,
         ExceptionKind.UNRESOLVED,
         claim.paymentId(),
         claim.provider(),

@@ -35,7 +35,12 @@ class RecordReaderTest {
   void readsConfluentsFramingByTheFingerprintInItsHeader() throws EncodingException {
     EventCodec confluent =
         EventCodec.confluent(
-            EventCatalogue.builtIn(), Map.of("ChargeRequested", 7, "PaymentStatusChanged", 8));
+            EventCatalogue.builtIn(),
+            Map.of(
+                "ChargeRequested", 7,
+                "PaymentStatusChanged", 8,
+                "RefundRequested", 9,
+                "RefundStatusChanged", 10));
     ConsumerRecord<byte[], byte[]> source =
         new ConsumerRecord<>(Topic.CHARGE_REQUESTS, 0, 0, new byte[0], event(confluent));
     source.headers().add("ce_type", "ChargeRequested".getBytes(UTF_8));
