@@ -85,8 +85,15 @@ final class StripeFacts {
         money(intent, received ? "amount_received" : "amount"),
         payee(intent),
         null,
-        observation == Observation.FAILED ? code(intent, "cancellation_reason", "canceled") : null,
+        observation == Observation.FAILED ? whyCanceled(intent) : null,
         id);
+  }
+
+  /** A declined intent is cancelled by us: why it was declined says more. */
+  private static String whyCanceled(JsonNode intent) {
+    String otherwise = code(intent, "cancellation_reason", "canceled");
+    JsonNode failure = intent.path("last_payment_error");
+    return failure.isObject() ? code(failure, "decline_code", code(failure, "code", otherwise)) : otherwise;
   }
 
   /** After a decline the intent can still be paid, until somebody cancels it: FAILED is not yet. */
@@ -135,17 +142,45 @@ final class StripeFacts {
     return declined || type.equals("charge.expired");
   }
 
-  /** Whatever its own metadata name: a refund belongs to the payment whose money it gives back. */
+  /**
+   * A refund belongs to the payment whose money it gives back; its metadata only say which of that
+   * payment's refunds it is. One that succeeded can fail later: then its money has come back.
+   */
   private List<Fact> refund(JsonNode refund, String id, String transaction)
       throws UnreadableWebhookException {
-    String status = WebhookJson.required(refund, "status");
-    if (status.equals("failed")) {
-      throw new UnreadableWebhookException(
-          "a refund failed: whether its money was booked as gone is for a person to see");
-    }
-    return status.equals("succeeded")
-        ? List.of(moved(Observation.PROVIDER_REFUND, refund, id, transaction))
-        : List.of();
+    String ours = StripeMetadata.refundId(refund);
+    return switch (WebhookJson.required(refund, "status")) {
+      case "succeeded" ->
+          List.of(
+              moved(Observation.PROVIDER_REFUND, refund, id, transaction).aboutRefund(ours));
+      case "failed", "canceled" ->
+          List.of(
+              fact(
+                      WebhookEvent.UNNAMED,
+                      Observation.FAILED,
+                      transaction,
+                      money(refund, "amount"),
+                      null,
+                      id,
+                      code(refund, "failure_reason", refund.path("status").asText()),
+                      id)
+                  .aboutRefund(ours));
+      case "pending", "requires_action" ->
+          ours == null
+              ? List.of()
+              : List.of(
+                  fact(
+                          WebhookEvent.UNNAMED,
+                          Observation.PENDING,
+                          transaction,
+                          money(refund, "amount"),
+                          null,
+                          id,
+                          null,
+                          id)
+                      .aboutRefund(ours));
+      default -> List.of();
+    };
   }
 
   private List<Fact> dispute(JsonNode dispute, String id) throws UnreadableWebhookException {

@@ -66,7 +66,7 @@ class StripeProviderTest {
   void start() {
     simulator =
         ProviderSimulator.start(
-            SimulatorConfig.builder().pendingSettleDelay(Duration.ofMillis(200)).build());
+            SimulatorConfig.builder().pendingSettleDelay(Duration.ofSeconds(1)).build());
     provider = provider(simulator.stripeUrl(), "", 3);
   }
 

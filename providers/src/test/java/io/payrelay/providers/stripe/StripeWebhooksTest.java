@@ -208,10 +208,31 @@ class StripeWebhooksTest {
   }
 
   @Test
-  void leavesAFailedRefundToAPerson() {
-    assertThatThrownBy(() -> read(event("refund.failed", refund("failed"))))
-        .isInstanceOf(UnreadableWebhookException.class)
-        .hasMessageContaining("for a person");
+  void tellsOurRefundsByTheirMetadataAndThoseThatFailedByTheirOwnId() throws Exception {
+    String ours = refund("succeeded").replace("payrelay_payment_id\":\"pay_9999", "payrelay_refund_id\":\"ref_0001");
+
+    assertThat(read(event("refund.updated", ours)).facts())
+        .extracting(Fact::observation, Fact::refundId, Fact::reference, Fact::providerTransactionId)
+        .containsExactly(tuple(Observation.PROVIDER_REFUND, "ref_0001", "re_1", "pi_1"));
+    assertThat(read(event("refund.created", ours.replace("succeeded", "pending"))).facts())
+        .extracting(Fact::observation, Fact::refundId)
+        .containsExactly(tuple(Observation.PENDING, "ref_0001"));
+    assertThat(read(event("refund.failed", ours.replace("succeeded", "failed"))).facts())
+        .extracting(Fact::observation, Fact::refundId, Fact::code)
+        .containsExactly(tuple(Observation.FAILED, "ref_0001", "failed"));
+    assertThat(read(event("refund.failed", refund("failed"))).facts())
+        .extracting(Fact::observation, Fact::refundId, Fact::reference)
+        .containsExactly(tuple(Observation.FAILED, null, "re_1"));
+  }
+
+  @Test
+  void saysOfACancelledIntentWhyItWasDeclined() throws Exception {
+    String declined =
+        ",\"cancellation_reason\":\"abandoned\",\"last_payment_error\":{\"code\":\"card_declined\",\"decline_code\":\"lost_card\"}";
+
+    assertThat(read(event("payment_intent.canceled", intent("canceled", declined))).facts())
+        .extracting(Fact::observation, Fact::code)
+        .containsExactly(tuple(Observation.FAILED, "lost_card"));
   }
 
   @ParameterizedTest
