@@ -315,7 +315,7 @@ final class StripeApi {
   }
 
   private Fault fault(String subject, @Nullable String method) {
-    if (method != null && !method.startsWith("pm_") || "pm_missing".equals(method)) {
+    if (method != null && (!method.startsWith("pm_") || method.equals("pm_missing"))) {
       throw StripeError.invalid(
           "resource_missing", "payment_method", "No such PaymentMethod: '" + method + "'");
     }

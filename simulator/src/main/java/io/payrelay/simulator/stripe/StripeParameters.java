@@ -32,11 +32,7 @@ public final class StripeParameters {
       int equals = pair.indexOf('=');
       String name = decode(equals < 0 ? pair : pair.substring(0, equals));
       String value = equals < 0 ? "" : decode(pair.substring(equals + 1));
-      String place = name;
-      for (int i = 0; name.endsWith("[]") && values.containsKey(place = indexed(name, i)); i++) {
-        // The next place of the list.
-      }
-      values.put(name.endsWith("[]") ? place : name, value);
+      values.put(name.endsWith("[]") ? nextPlace(values, name) : name, value);
     }
     return new StripeParameters(values);
   }
@@ -96,6 +92,15 @@ public final class StripeParameters {
             "parameter_unknown", name, "Received unknown parameter: " + name);
       }
     }
+  }
+
+  /** The next free place of a list that is given without numbers. */
+  private static String nextPlace(Map<String, String> values, String name) {
+    int index = 0;
+    while (values.containsKey(indexed(name, index))) {
+      index++;
+    }
+    return indexed(name, index);
   }
 
   private static String indexed(String name, int index) {

@@ -22,8 +22,8 @@ public final class StripeUnits {
   public static void check(long amount, String currency) {
     boolean wrong =
         amount < 1
-            || WHOLE.contains(currency) && amount % HUNDRED != 0
-            || THREE_DECIMALS.contains(currency) && amount % TEN != 0;
+            || (WHOLE.contains(currency) && amount % HUNDRED != 0)
+            || (THREE_DECIMALS.contains(currency) && amount % TEN != 0);
     if (wrong) {
       throw StripeError.invalid(
           "parameter_invalid_integer", "amount", "This amount is not one of this currency.");
