@@ -20,11 +20,14 @@ import io.payrelay.providers.RefundRef;
 import io.payrelay.providers.RefundSupport;
 import io.payrelay.providers.generic.GenericProvider;
 import io.payrelay.simulator.Fault;
+import io.payrelay.simulator.FaultProfile;
 import io.payrelay.simulator.ProviderSimulator;
 import io.payrelay.simulator.SimulatedRefund;
 import io.payrelay.payments.lifecycle.Payment;
 import java.time.Duration;
 import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -236,6 +239,90 @@ class RefundWorkerIT {
     soon(() -> assertThat(fixture.payment(again).status()).isEqualTo(PaymentStatus.SUCCEEDED));
     assertThat(fixture.refundAttempts(id)).containsExactly("CALL ABANDONED", "CALL SUCCEEDED");
     assertThat(refunds(id)).hasSize(1);
+  }
+
+  @Test
+  void endsAsTheProvidersBooksDoAfterAStorm() throws Exception {
+    ProviderSimulator storm =
+        fixture.simulator(
+            fixture
+                .simulatorConfig()
+                .profile(FaultProfile.STORM)
+                .seed(20_261_130)
+                .slowDelay(Duration.ofMillis(600))
+                .pendingSettleDelay(Duration.ofMillis(300)));
+    fixture.worker(
+        fixture.provider(storm.baseUrl(), Duration.ofHours(24), Duration.ofMillis(300)), FAST);
+    List<String> payments = fixture.payAll(20, "pm_card");
+    soon(
+        () ->
+            assertThat(
+                    fixture.count(payments, PaymentStatus.SUCCEEDED)
+                        + fixture.count(payments, PaymentStatus.FAILED))
+                .isEqualTo(20));
+    List<String> ids = new ArrayList<>();
+    for (String payment : payments) {
+      if (fixture.payment(payment).status() == PaymentStatus.SUCCEEDED) {
+        for (long amount : new long[] {400, 500, 300}) {
+          String id = ChargeFixture.newId();
+          fixture.insertRefund(id, payment, amount);
+          fixture.sendRefund(id, payment, amount, null);
+          ids.add(id);
+        }
+      }
+    }
+
+    soon(() -> assertThat(ids).allMatch(id -> fixture.refund(id).status().ended()));
+    // Of those that fail later a webhook would tell: the provider is asked again.
+    soon(
+        () -> {
+          List<String> differing = differences(storm, ids);
+          fixture
+              .workerJdbi()
+              .useTransaction(
+                  tx -> differing.forEach(id -> new RefundOperationStore().queryNow(tx, id)));
+          assertThat(differing).isEmpty();
+        });
+    assertThat(ids).hasSizeGreaterThan(40);
+    assertThat(storm.stats().idsRefundedTwice()).isZero();
+    assertThat(booked()).isEqualTo(returned(storm));
+  }
+
+  /** What the provider says went back and the row does not, or the reverse. */
+  private List<String> differences(ProviderSimulator storm, List<String> ids) {
+    Map<String, Boolean> gone = new HashMap<>();
+    storm.refunds().forEach(one -> gone.put(one.merchantRefundId(), one.moneyReturned()));
+    return ids.stream()
+        .filter(
+            id ->
+                (fixture.refund(id).status() == RefundStatus.SUCCEEDED)
+                    != gone.getOrDefault(id, false))
+        .toList();
+  }
+
+  private static long returned(ProviderSimulator storm) {
+    return storm.refunds().stream()
+        .filter(SimulatedRefund::moneyReturned)
+        .mapToLong(SimulatedRefund::amountMinor)
+        .sum();
+  }
+
+  /** What the ledger says went back for good at this test's provider. */
+  private long booked() {
+    return fixture
+        .workerJdbi()
+        .withHandle(
+            handle ->
+                handle
+                    .createQuery(
+                        """
+                        SELECT coalesce(sum(CASE e.side WHEN 'DEBIT' THEN e.amount_minor ELSE -e.amount_minor END), 0)
+                        FROM payrelay.ledger_entry e JOIN payrelay.ledger_account a USING (account_id)
+                        WHERE a.kind = 'REFUNDS' AND a.provider = :provider
+                        """)
+                    .bind("provider", fixture.provider)
+                    .mapTo(Long.class)
+                    .one());
   }
 
   @Test

@@ -9,6 +9,7 @@ import io.payrelay.localstack.LocalStack;
 import io.payrelay.platform.kafka.KafkaConfig;
 import io.payrelay.simulator.FaultProfile;
 import io.payrelay.simulator.ProviderSimulator;
+import io.payrelay.simulator.SimulatedRefund;
 import io.payrelay.simulator.SimulatorConfig;
 import io.payrelay.workbench.DatabaseUsers;
 import io.payrelay.workbench.DemoSettings;
@@ -21,6 +22,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.awaitility.Awaitility;
 import org.jdbi.v3.core.Jdbi;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -63,6 +65,7 @@ final class StripeSystemTest {
         start(infra, simulator, parts);
         order(infra);
         check(infra, simulator, startNs);
+        giveBack(infra, simulator);
       } finally {
         parts.forEach(Part::close);
       }
@@ -109,6 +112,68 @@ final class StripeSystemTest {
                 .one();
           }
         });
+  }
+
+  /** A part of every fifth payment that was paid goes back; some of it fails, some comes back. */
+  private static void giveBack(LocalStack infra, ProviderSimulator simulator) {
+    Jdbi owner = Jdbi.create(infra.postgres().jdbcUrl(), infra.postgres().user(), "");
+    List<String> paid =
+        owner.withHandle(
+            handle ->
+                handle
+                    .createQuery(
+                        """
+                        SELECT payment_id FROM payrelay.payment WHERE status = 'SUCCEEDED'
+                        AND right(payment_id, 1) IN ('0', '5') ORDER BY payment_id
+                        """)
+                    .mapTo(String.class)
+                    .list());
+    Jdbi shop = Jdbi.create(infra.postgres().jdbcUrl(), DatabaseUsers.SHOP, "");
+    shop.useHandle(
+        handle ->
+            paid.forEach(
+                id ->
+                    handle
+                        .createQuery(
+                            "SELECT payrelay.request_refund(:refund, :id, 500, :currency)")
+                        .bind("refund", "back_" + id)
+                        .bind("id", id)
+                        .bind(
+                            "currency",
+                            CURRENCIES.get(
+                                Integer.parseInt(id.substring(id.length() - 6))
+                                    % CURRENCIES.size()))
+                        .mapTo(String.class)
+                        .one()));
+
+    // Returned at the provider, or not: both books have to agree in the end.
+    Awaitility.await()
+        .atMost(Duration.ofMinutes(2))
+        .pollInterval(POLL)
+        .untilAsserted(
+            () -> {
+              List<SimulatedRefund> refunds = simulator.refunds();
+              assertThat(given(owner))
+                  .hasSameSizeAs(paid)
+                  .containsExactlyInAnyOrderElementsOf(
+                      refunds.stream().map(StripeSystemTest::shouldBe).toList());
+            });
+    assertThat(simulator.stats().idsRefundedTwice()).isZero();
+  }
+
+  private static String shouldBe(SimulatedRefund refund) {
+    String status =
+        refund.moneyReturned() ? "SUCCEEDED" : refund.everSucceeded() ? "RETURNED" : "FAILED";
+    return refund.merchantRefundId() + " " + status;
+  }
+
+  private static List<String> given(Jdbi owner) {
+    return owner.withHandle(
+        handle ->
+            handle
+                .createQuery("SELECT refund_id || ' ' || status FROM payrelay.refund")
+                .mapTo(String.class)
+                .list());
   }
 
   private static void check(LocalStack infra, ProviderSimulator simulator, long startNs) {

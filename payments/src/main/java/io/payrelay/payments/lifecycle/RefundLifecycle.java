@@ -81,66 +81,6 @@ public final class RefundLifecycle {
     };
   }
 
-  /**
-   * Decides on a refund at the provider that is none of ours: what went back is booked and told, and
-   * so is what of it came back.
-   *
-   * @param booked null where nothing is booked of it, or what was is reversed
-   */
-  public static Decision ofProvider(Payment payment, Fact fact, @Nullable Booked booked) {
-    NextAction next = payment.status().terminal() ? NextAction.NONE : NextAction.QUERY;
-    String reference = fact.reference();
-    return switch (fact.observation()) {
-      case SUCCEEDED, PROVIDER_REFUND ->
-          PaymentLifecycle.decide(
-              payment,
-              fact.as(Observation.PROVIDER_REFUND),
-              new PaymentLifecycle.Context(null, false));
-      case FAILED -> {
-        if (booked == null || reference == null || fact.providerTransactionId() == null) {
-          yield new Decision(List.of(), Note.IGNORED, List.of(), List.of(), next);
-        }
-        Posting back =
-            Postings.refundReturned(
-                payment.paymentId(),
-                fact.provider(),
-                Postings.refundKey(fact.provider(), fact.providerTransactionId(), reference),
-                booked.amount(),
-                booked.against(),
-                fact.observedAt());
-        Map<String, String> evidence = new HashMap<>(fact.evidence());
-        evidence.put("source", fact.source().name());
-        evidence.put("provider_refund_id", reference);
-        evidence.put("payment_status", payment.status().name());
-        ExceptionCase told =
-            new ExceptionCase(
-                ExceptionKind.REFUND_RETURNED
-                    + (":" + payment.paymentId() + ":" + fact.provider() + ":" + reference),
-                ExceptionKind.REFUND_RETURNED,
-                payment.paymentId(),
-                fact.provider(),
-                fact.providerTransactionId(),
-                booked.amount(),
-                fact.amount(),
-                payment.traceId(),
-                evidence,
-                fact.observedAt());
-        yield new Decision(List.of(), Note.MONEY_REVERSED, List.of(back), List.of(told), next);
-      }
-      case PENDING,
-          FAILURE_REPORTED,
-          UNKNOWN,
-          REFUSED,
-          PAYLOAD_DIFFERS,
-          KEY_REFUSED,
-          UNRESOLVED,
-          DISPUTED,
-          DISPUTE_WON,
-          DISPUTE_LOST ->
-          new Decision(List.of(), Note.NONE, List.of(), List.of(), next);
-    };
-  }
-
   private static RefundDecision outcome(Refund refund, Fact fact, Context context) {
     String claimedBy = context.claimedBy();
     if (claimedBy != null) {
@@ -157,7 +97,12 @@ public final class RefundLifecycle {
     if (mismatch != null) {
       // Whatever it says, it does not speak of what we asked for.
       RefundDecision raised =
-          raise(refund, fact, mismatch, toUnknown(refund), leftUnexplained(refund, fact));
+          raise(
+              refund,
+              fact,
+              kindOf(mismatch, refund, fact),
+              toUnknown(refund),
+              leftUnexplained(refund, fact));
       return mismatch == ExceptionKind.PROVIDER_MISMATCH || isAnother(refund, fact)
           ? raised
           : identified(raised, fact.reference());
@@ -181,6 +126,22 @@ public final class RefundLifecycle {
           DISPUTE_LOST ->
           throw new IllegalArgumentException(fact.observation() + " is no outcome");
     };
+  }
+
+  /** Money that left late or twice, whatever else is wrong with it. */
+  private static ExceptionKind kindOf(ExceptionKind mismatch, Refund refund, Fact fact) {
+    if (!isSuccess(fact) || mismatch == ExceptionKind.PROVIDER_MISMATCH) {
+      return mismatch;
+    }
+    if (refund.status() == FAILED) {
+      return ExceptionKind.LATE_REFUND;
+    }
+    return isAnother(refund, fact) ? ExceptionKind.DOUBLE_REFUND : mismatch;
+  }
+
+  private static boolean isSuccess(Fact fact) {
+    return fact.observation() == Observation.SUCCEEDED
+        || fact.observation() == Observation.PROVIDER_REFUND;
   }
 
   private static RefundDecision succeeded(Refund refund, Fact fact, Context context) {
@@ -341,10 +302,7 @@ public final class RefundLifecycle {
 
   /** Money left, and not as we asked: it is booked as the provider says. */
   private static List<Posting> leftUnexplained(Refund refund, Fact fact) {
-    boolean success =
-        fact.observation() == Observation.SUCCEEDED
-            || fact.observation() == Observation.PROVIDER_REFUND;
-    return success
+    return isSuccess(fact)
         ? List.of(
             Postings.movement(
                 PostingKind.PROVIDER_REFUND,

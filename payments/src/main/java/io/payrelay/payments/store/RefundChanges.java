@@ -10,6 +10,7 @@ import io.payrelay.payments.lifecycle.Decision;
 import io.payrelay.payments.lifecycle.Decision.Note;
 import io.payrelay.payments.lifecycle.Fact;
 import io.payrelay.payments.lifecycle.Payment;
+import io.payrelay.payments.lifecycle.ProviderRefunds;
 import io.payrelay.payments.lifecycle.Refund;
 import io.payrelay.payments.lifecycle.RefundDecision;
 import io.payrelay.payments.lifecycle.RefundLifecycle;
@@ -150,7 +151,7 @@ final class RefundChanges {
 
   /** What follows for the payment from a refund at the provider that is none of ours. */
   Decision ofProvider(Payment payment, Fact fact) {
-    Decision decision = RefundLifecycle.ofProvider(payment, fact, booked.get(key(fact)));
+    Decision decision = ProviderRefunds.decide(payment, fact, booked.get(key(fact)));
     remember(decision.postings());
     return decision;
   }

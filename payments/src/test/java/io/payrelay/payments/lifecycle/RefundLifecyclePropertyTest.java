@@ -178,7 +178,7 @@ class RefundLifecyclePropertyTest {
       String holder = holders.get(fact.provider() + fact.reference());
       String id = fact.refundId() == null ? holder : fact.refundId();
       if (id == null) {
-        Decision decision = RefundLifecycle.ofProvider(payment, fact, booked(key(fact)));
+        Decision decision = ProviderRefunds.decide(payment, fact, booked(key(fact)));
         book(decision.postings());
         return;
       }

@@ -226,8 +226,8 @@ class RefundLifecycleTest {
     Fact failure = fact(Observation.FAILED, "re_9", ASKED).aboutRefund(null);
 
     Decision told =
-        RefundLifecycle.ofProvider(payment, failure, new Booked(AccountKind.REFUNDS, ASKED));
-    Decision unknown = RefundLifecycle.ofProvider(payment, failure, null);
+        ProviderRefunds.decide(payment, failure, new Booked(AccountKind.REFUNDS, ASKED));
+    Decision unknown = ProviderRefunds.decide(payment, failure, null);
 
     assertThat(told.postings())
         .extracting(Posting::kind)

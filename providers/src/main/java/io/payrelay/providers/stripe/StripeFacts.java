@@ -93,7 +93,9 @@ final class StripeFacts {
   private static String whyCanceled(JsonNode intent) {
     String otherwise = code(intent, "cancellation_reason", "canceled");
     JsonNode failure = intent.path("last_payment_error");
-    return failure.isObject() ? code(failure, "decline_code", code(failure, "code", otherwise)) : otherwise;
+    return failure.isObject()
+        ? code(failure, "decline_code", code(failure, "code", otherwise))
+        : otherwise;
   }
 
   /** After a decline the intent can still be paid, until somebody cancels it: FAILED is not yet. */
@@ -143,44 +145,35 @@ final class StripeFacts {
   }
 
   /**
-   * A refund belongs to the payment whose money it gives back; its metadata only say which of that
-   * payment's refunds it is. One that succeeded can fail later: then its money has come back.
+   * A refund belongs to the payment whose money it gives back; its own metadata name the refund of
+   * ours that it is, where we asked for it. Of those we can ask, so that a failure is only reported.
    */
   private List<Fact> refund(JsonNode refund, String id, String transaction)
       throws UnreadableWebhookException {
+    String status = WebhookJson.required(refund, "status");
     String ours = StripeMetadata.refundId(refund);
-    return switch (WebhookJson.required(refund, "status")) {
-      case "succeeded" ->
-          List.of(
-              moved(Observation.PROVIDER_REFUND, refund, id, transaction).aboutRefund(ours));
-      case "failed", "canceled" ->
-          List.of(
-              fact(
-                      WebhookEvent.UNNAMED,
-                      Observation.FAILED,
-                      transaction,
-                      money(refund, "amount"),
-                      null,
-                      id,
-                      code(refund, "failure_reason", refund.path("status").asText()),
-                      id)
-                  .aboutRefund(ours));
-      case "pending", "requires_action" ->
-          ours == null
-              ? List.of()
-              : List.of(
-                  fact(
-                          WebhookEvent.UNNAMED,
-                          Observation.PENDING,
-                          transaction,
-                          money(refund, "amount"),
-                          null,
-                          id,
-                          null,
-                          id)
-                      .aboutRefund(ours));
-      default -> List.of();
-    };
+    Observation observation =
+        switch (status) {
+          case "succeeded" -> Observation.PROVIDER_REFUND;
+          case "pending", "requires_action" -> Observation.PENDING;
+          case "failed", "canceled" ->
+              ours == null ? Observation.FAILED : Observation.FAILURE_REPORTED;
+          default ->
+              throw new UnreadableWebhookException("status of a refund is none that is known");
+        };
+    boolean failed =
+        observation == Observation.FAILED || observation == Observation.FAILURE_REPORTED;
+    return List.of(
+        fact(
+                WebhookEvent.UNNAMED,
+                observation,
+                transaction,
+                money(refund, "amount"),
+                null,
+                id,
+                failed ? code(refund, "failure_reason", status) : null,
+                id)
+            .aboutRefund(ours));
   }
 
   private List<Fact> dispute(JsonNode dispute, String id) throws UnreadableWebhookException {

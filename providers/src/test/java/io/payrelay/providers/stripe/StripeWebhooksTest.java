@@ -4,6 +4,7 @@ import static io.payrelay.providers.stripe.StripeObjects.charge;
 import static io.payrelay.providers.stripe.StripeObjects.dispute;
 import static io.payrelay.providers.stripe.StripeObjects.event;
 import static io.payrelay.providers.stripe.StripeObjects.intent;
+import static io.payrelay.providers.stripe.StripeObjects.ourRefund;
 import static io.payrelay.providers.stripe.StripeObjects.refund;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -192,7 +193,36 @@ class StripeWebhooksTest {
     assertThat(fact.providerTransactionId()).isEqualTo("pi_1");
     assertThat(fact.reference()).isEqualTo("re_1");
     assertThat(fact.amount()).isEqualTo(new Money(500, "EUR"));
-    assertThat(read(event(type, refund("pending"))).facts()).isEmpty();
+    assertThat(fact.refundId()).isNull();
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "succeeded, PROVIDER_REFUND, PROVIDER_REFUND",
+    "pending, PENDING, PENDING",
+    "requires_action, PENDING, PENDING",
+    "failed, FAILED, FAILURE_REPORTED",
+    "canceled, FAILED, FAILURE_REPORTED"
+  })
+  void readsTheStateOfARefundAndWhoAskedForIt(
+      String status, Observation theirs, Observation ours) throws Exception {
+    assertThat(read(event("refund.updated", refund(status))).facts())
+        .extracting(Fact::observation, Fact::reference, Fact::refundId)
+        .containsExactly(tuple(theirs, "re_1", null));
+    // Of those we asked for the provider's own answer decides whether they failed.
+    assertThat(read(event("refund.updated", ourRefund(status))).facts())
+        .extracting(Fact::observation, Fact::reference, Fact::refundId)
+        .containsExactly(tuple(ours, "re_1", "ref_0001"));
+  }
+
+  @Test
+  void saysOfACancelledIntentWhyItWasDeclined() throws Exception {
+    String declined =
+        ",\"cancellation_reason\":\"abandoned\",\"last_payment_error\":{\"code\":\"card_declined\",\"decline_code\":\"lost_card\"}";
+
+    assertThat(read(event("payment_intent.canceled", intent("canceled", declined))).facts())
+        .extracting(Fact::observation, Fact::code)
+        .containsExactly(tuple(Observation.FAILED, "lost_card"));
   }
 
   @Test
@@ -208,31 +238,10 @@ class StripeWebhooksTest {
   }
 
   @Test
-  void tellsOurRefundsByTheirMetadataAndThoseThatFailedByTheirOwnId() throws Exception {
-    String ours = refund("succeeded").replace("payrelay_payment_id\":\"pay_9999", "payrelay_refund_id\":\"ref_0001");
-
-    assertThat(read(event("refund.updated", ours)).facts())
-        .extracting(Fact::observation, Fact::refundId, Fact::reference, Fact::providerTransactionId)
-        .containsExactly(tuple(Observation.PROVIDER_REFUND, "ref_0001", "re_1", "pi_1"));
-    assertThat(read(event("refund.created", ours.replace("succeeded", "pending"))).facts())
-        .extracting(Fact::observation, Fact::refundId)
-        .containsExactly(tuple(Observation.PENDING, "ref_0001"));
-    assertThat(read(event("refund.failed", ours.replace("succeeded", "failed"))).facts())
-        .extracting(Fact::observation, Fact::refundId, Fact::code)
-        .containsExactly(tuple(Observation.FAILED, "ref_0001", "failed"));
-    assertThat(read(event("refund.failed", refund("failed"))).facts())
-        .extracting(Fact::observation, Fact::refundId, Fact::reference)
-        .containsExactly(tuple(Observation.FAILED, null, "re_1"));
-  }
-
-  @Test
-  void saysOfACancelledIntentWhyItWasDeclined() throws Exception {
-    String declined =
-        ",\"cancellation_reason\":\"abandoned\",\"last_payment_error\":{\"code\":\"card_declined\",\"decline_code\":\"lost_card\"}";
-
-    assertThat(read(event("payment_intent.canceled", intent("canceled", declined))).facts())
-        .extracting(Fact::observation, Fact::code)
-        .containsExactly(tuple(Observation.FAILED, "lost_card"));
+  void refusesAStateOfARefundThatItDoesNotKnow() {
+    assertThatThrownBy(() -> read(event("refund.failed", refund("vanished"))))
+        .isInstanceOf(UnreadableWebhookException.class)
+        .hasMessageContaining("none that is known");
   }
 
   @ParameterizedTest
