@@ -168,8 +168,7 @@ public final class Parts {
           return closingOnFailure(
               database,
               () -> {
-                List<PaymentProvider> providers =
-                    ProviderParts.open(settings, Clock.systemUTC());
+                List<PaymentProvider> providers = ProviderParts.open(settings, Clock.systemUTC());
                 ChargeWorker worker =
                     ChargeWorker.start(
                         ChargeConfig.from(settings),

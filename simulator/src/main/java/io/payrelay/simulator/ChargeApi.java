@@ -62,8 +62,7 @@ final class ChargeApi {
     // A special payment method spoils the execution, not the replay of it: pm_timeout_after answers
     // the second call.
     boolean spoilsReplay = call.origin() != Origin.PAYMENT_METHOD;
-    calls.run(
-        new MoneyCalls.Call(ctx, key, body, call.fault(), spoilsReplay, () -> execute(call)));
+    calls.run(new MoneyCalls.Call(ctx, key, body, call.fault(), spoilsReplay, () -> execute(call)));
   }
 
   /** A script goes before a special payment method, that before the seeded plan. */

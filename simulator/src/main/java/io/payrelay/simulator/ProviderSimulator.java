@@ -202,8 +202,7 @@ public final class ProviderSimulator implements AutoCloseable {
     server.stop();
   }
 
-  private static Response stripe(
-      int status, String type, @Nullable String code, String message) {
+  private static Response stripe(int status, String type, @Nullable String code, String message) {
     return StripeResponse.of(StripeError.of(status, type, code, message));
   }
 
@@ -242,15 +241,7 @@ public final class ProviderSimulator implements AutoCloseable {
     StripeQueries lists = new StripeQueries(queries, replies);
     StripeApi payments =
         new StripeApi(
-            config,
-            plan,
-            callScripts,
-            ledger,
-            stripeIntents,
-            refunds,
-            calls,
-            lists,
-            counters);
+            config, plan, callScripts, ledger, stripeIntents, refunds, calls, lists, counters);
     StripeRefundApi giving =
         new StripeRefundApi(
             config,

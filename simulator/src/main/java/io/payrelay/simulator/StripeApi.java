@@ -113,8 +113,7 @@ final class StripeApi {
         scripted(method),
         () -> {
           long charged = fault == Fault.WRONG_AMOUNT ? amount + 1 : amount;
-          StripeIntents.Held held =
-              intents.create(parameters, subject, charged, key, account);
+          StripeIntents.Held held = intents.create(parameters, subject, charged, key, account);
           StripeIntent intent =
               confirm && method != null
                   ? confirmed(held, method, parameters, subject, fault)

@@ -57,8 +57,7 @@ final class StripeIntents {
     }
   }
 
-  StripeIntents(
-      SimulatorConfig config, Ledger ledger, WebhookSender webhooks, DelayedTasks tasks) {
+  StripeIntents(SimulatorConfig config, Ledger ledger, WebhookSender webhooks, DelayedTasks tasks) {
     this.config = config;
     this.ledger = ledger;
     this.webhooks = webhooks;
@@ -73,7 +72,11 @@ final class StripeIntents {
 
   /** Makes an intent that waits to be confirmed. */
   Held create(
-      StripeParameters parameters, String subject, long amount, String key, @Nullable String account) {
+      StripeParameters parameters,
+      String subject,
+      long amount,
+      String key,
+      @Nullable String account) {
     String currency = StripeUnits.lower(Objects.requireNonNull(parameters.text("currency")));
     String destination = parameters.text("transfer_data[destination]");
     Ledger.Entry entry =
@@ -238,8 +241,7 @@ final class StripeIntents {
   private void publish(
       Ledger.Entry entry, @Nullable String account, String type, ObjectNode changed) {
     WebhookEvent event = entry.addEvent(id -> event(id, type, account, changed));
-    webhooks.publish(
-        entry.charge().merchantTransactionId(), entry.transaction().numbers(), event);
+    webhooks.publish(entry.charge().merchantTransactionId(), entry.transaction().numbers(), event);
   }
 
   /** An event that holds the object as it is now. */

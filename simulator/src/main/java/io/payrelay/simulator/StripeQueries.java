@@ -96,17 +96,13 @@ final class StripeQueries {
     QueryFault fault = queries.fault(subject, numbers);
     replies.later(
         ctx,
-        () ->
-            queries.answer(
-                ctx, fault, () -> Replies.send(ctx, StripeResponse.ok(object.get()))));
+        () -> queries.answer(ctx, fault, () -> Replies.send(ctx, StripeResponse.ok(object.get()))));
   }
 
   /** Answers with one page of a list, the newest first, unless a fault strikes. */
-  void list(
-      Context ctx, String url, StripeParameters parameters, Supplier<List<ObjectNode>> all) {
+  void list(Context ctx, String url, StripeParameters parameters, Supplier<List<ObjectNode>> all) {
     int limit = limit(parameters);
-    QueryFault fault =
-        queries.fault("list_" + lists.incrementAndGet(), new CallNumbers());
+    QueryFault fault = queries.fault("list_" + lists.incrementAndGet(), new CallNumbers());
     replies.later(
         ctx,
         () ->
@@ -117,8 +113,7 @@ final class StripeQueries {
                     Replies.send(
                         ctx,
                         answered(
-                            () ->
-                                StripeResponse.ok(page(url, parameters, limit, all.get()))))));
+                            () -> StripeResponse.ok(page(url, parameters, limit, all.get()))))));
   }
 
   private static ObjectNode page(

@@ -170,7 +170,8 @@ final class StripeRefundApi {
       Fault fault,
       boolean scripted) {
     StripeIntent intent = terms.held().intent();
-    long left = intent.received() - StripeUnits.amount(refunds.given(intent.id()), intent.currency());
+    long left =
+        intent.received() - StripeUnits.amount(refunds.given(intent.id()), intent.currency());
     if (intent.received() > 0 && left == 0) {
       throw StripeError.invalid(
           "charge_already_refunded", null, "Charge has already been refunded.");
@@ -218,10 +219,7 @@ final class StripeRefundApi {
             entry, outcome.first(), last, last == RefundStatus.FAILED ? REFUSED_BY_BANK : null);
     if (settled != null) {
       publish(
-          entry,
-          settled,
-          terms,
-          last == RefundStatus.FAILED ? "refund.failed" : "refund.updated");
+          entry, settled, terms, last == RefundStatus.FAILED ? "refund.failed" : "refund.updated");
     }
   }
 

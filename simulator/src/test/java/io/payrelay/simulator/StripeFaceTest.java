@@ -343,8 +343,7 @@ class StripeFaceTest {
     assertThat(create("pay_0001", "pm_card_visa", 500, "jpy").getStatus()).isEqualTo("succeeded");
     assertThat(create("pay_0002", "pm_card_visa", 50_000, "isk").getStatus())
         .isEqualTo("succeeded");
-    assertThat(create("pay_0003", "pm_card_visa", 5_120, "kwd").getStatus())
-        .isEqualTo("succeeded");
+    assertThat(create("pay_0003", "pm_card_visa", 5_120, "kwd").getStatus()).isEqualTo("succeeded");
     assertThatThrownBy(() -> create("pay_0004", "pm_card_visa", 5_124, "kwd"))
         .isInstanceOf(InvalidRequestException.class);
 
@@ -416,7 +415,8 @@ class StripeFaceTest {
         .v1()
         .paymentIntents()
         .confirm(
-            intentId, PaymentIntentConfirmParams.builder().setPaymentMethod("pm_card_visa").build());
+            intentId,
+            PaymentIntentConfirmParams.builder().setPaymentMethod("pm_card_visa").build());
   }
 
   private Refund refund(String intentId, String refundId, Long amount) throws StripeException {
@@ -452,9 +452,7 @@ class StripeFaceTest {
   private static Event event(WebhookReceiver.Received received) {
     try {
       return Webhook.constructEvent(
-          received.body(),
-          received.headers().firstValue("Stripe-Signature").orElseThrow(),
-          SECRET);
+          received.body(), received.headers().firstValue("Stripe-Signature").orElseThrow(), SECRET);
     } catch (StripeException e) {
       throw new AssertionError(e);
     }

@@ -60,6 +60,9 @@ final class StripeSystemTest {
                     .pendingSettleDelay(Duration.ofMillis(700))
                     .slowDelay(Duration.ofMillis(700))
                     .stripeWebhookSecret(SECRET)
+                    // A refund that comes back is told by a webhook alone: nobody asks about what succeeded.
+                    .everyWebhookArrives(true)
+                    .webhookLateDelay(Duration.ofSeconds(2))
                     .build())) {
       try {
         start(infra, simulator, parts);
@@ -134,8 +137,7 @@ final class StripeSystemTest {
             paid.forEach(
                 id ->
                     handle
-                        .createQuery(
-                            "SELECT payrelay.request_refund(:refund, :id, 500, :currency)")
+                        .createQuery("SELECT payrelay.request_refund(:refund, :id, 500, :currency)")
                         .bind("refund", "back_" + id)
                         .bind("id", id)
                         .bind(

@@ -131,7 +131,9 @@ final class GenericClassifier {
     return switch (answer.status()) {
       case 200 -> charge(body, paymentId);
       case 409 ->
-          body.path("charge").isObject() ? charge(body.path("charge"), paymentId) : AnswerReader.unknown(answer);
+          body.path("charge").isObject()
+              ? charge(body.path("charge"), paymentId)
+              : AnswerReader.unknown(answer);
       default -> AnswerReader.unknown(answer);
     };
   }

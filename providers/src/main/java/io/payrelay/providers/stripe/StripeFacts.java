@@ -146,7 +146,8 @@ final class StripeFacts {
 
   /**
    * A refund belongs to the payment whose money it gives back; its own metadata name the refund of
-   * ours that it is, where we asked for it. Of those we can ask, so that a failure is only reported.
+   * ours that it is, where we asked for it. Of those we can ask, so that a failure is only
+   * reported.
    */
   private List<Fact> refund(JsonNode refund, String id, String transaction)
       throws UnreadableWebhookException {

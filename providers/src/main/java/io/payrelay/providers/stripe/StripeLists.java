@@ -135,7 +135,8 @@ final class StripeLists {
       return CompletableFuture.completedFuture(found(search));
     }
     if (last == null) {
-      return CompletableFuture.completedFuture(unread("a page that says there are more, without any"));
+      return CompletableFuture.completedFuture(
+          unread("a page that says there are more, without any"));
     }
     if (number >= pagesMax) {
       return CompletableFuture.completedFuture(

@@ -1,6 +1,5 @@
 package io.payrelay.providers.stripe;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import io.payrelay.payments.lifecycle.Payment;
 import io.payrelay.providers.Capabilities;
 import io.payrelay.providers.ChargeCall;
@@ -24,7 +23,6 @@ import java.net.URI;
 import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.time.Duration;
-import java.time.Instant;
 import java.time.InstantSource;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -75,10 +73,8 @@ public final class StripeProvider implements PaymentProvider {
     this.refunds = base + "refunds";
     this.classifier = new StripeClassifier(config.liveMode(), account);
     this.http =
-        new ProviderHttp(
-            StripeWebhooks.NAME, config.connectTimeout(), StripeLists.PAGE_BYTES_MAX);
-    this.lists =
-        new StripeLists(http, classifier, clock, config.queryPagesMax(), this::request);
+        new ProviderHttp(StripeWebhooks.NAME, config.connectTimeout(), StripeLists.PAGE_BYTES_MAX);
+    this.lists = new StripeLists(http, classifier, clock, config.queryPagesMax(), this::request);
   }
 
   @Override
@@ -167,12 +163,13 @@ public final class StripeProvider implements PaymentProvider {
     }
     StripeForm form =
         new StripeForm().put(StripeRequest.transactionField(transaction), transaction);
-    return lists.matching(
-        refunds,
-        form,
-        System.nanoTime() + timeout.toNanos(),
-        item -> refund.refundId().equals(StripeMetadata.refundId(item)),
-        item -> new Reading(classifier.refund(item, refund.refundId(), transaction)))
+    return lists
+        .matching(
+            refunds,
+            form,
+            System.nanoTime() + timeout.toNanos(),
+            item -> refund.refundId().equals(StripeMetadata.refundId(item)),
+            item -> new Reading(classifier.refund(item, refund.refundId(), transaction)))
         .thenApply(StripeLists.Found::answer);
   }
 
@@ -217,7 +214,8 @@ public final class StripeProvider implements PaymentProvider {
       return CompletableFuture.completedFuture(answer);
     }
     ProviderAnswer open =
-        new ProviderAnswer(reading.asLongAsPayable(), answer.further(), answer.httpStatus(), answer.body());
+        new ProviderAnswer(
+            reading.asLongAsPayable(), answer.further(), answer.httpStatus(), answer.body());
     if (System.nanoTime() - deadlineNs >= 0) {
       return CompletableFuture.completedFuture(open);
     }
@@ -230,7 +228,8 @@ public final class StripeProvider implements PaymentProvider {
                 return new ProviderAnswer(
                     declined, answer.further(), answer.httpStatus(), answer.body());
               }
-              boolean told = !(result instanceof Unknown || result instanceof ProviderResult.NotProcessed);
+              boolean told =
+                  !(result instanceof Unknown || result instanceof ProviderResult.NotProcessed);
               return told ? cancelled : open;
             });
   }

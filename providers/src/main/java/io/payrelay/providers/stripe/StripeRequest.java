@@ -18,8 +18,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Bodies of calls to Stripe, or why there is none. The customer is not there when a charge is made
  * (unless provider_data says "off_session": false): what would need an action of his fails instead
- * of waiting for him. Pure: equal rows, equal
- * bytes.
+ * of waiting for him. Pure: equal rows, equal bytes.
  */
 final class StripeRequest {
 

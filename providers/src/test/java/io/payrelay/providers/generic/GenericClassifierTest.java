@@ -239,7 +239,10 @@ class GenericClassifierTest {
             null,
             "{\"data\":["
                 + String.join(
-                    ",", refund("re_1", "failed"), refund("re_2", "succeeded"), refund("re_3", "succeeded"))
+                    ",",
+                    refund("re_1", "failed"),
+                    refund("re_2", "succeeded"),
+                    refund("re_3", "succeeded"))
                 + "]}");
 
     assertThat(GenericClassifier.ofRefundQuery(answer, "refund_1", NOW))

@@ -61,7 +61,10 @@ class StripeClassifierTest {
         Arguments.of(
             "no metadata", 200, JSON, succeeded.replace("payrelay_payment_id", "x"), Unknown.class),
         Arguments.of(
-            "test mode", 200, JSON, succeeded.replace("\"livemode\":true", "\"livemode\":false"),
+            "test mode",
+            200,
+            JSON,
+            succeeded.replace("\"livemode\":true", "\"livemode\":false"),
             Unknown.class),
         Arguments.of("no mode", 200, JSON, StripeObjects.intent("succeeded", ""), Unknown.class),
         Arguments.of(
@@ -71,7 +74,8 @@ class StripeClassifierTest {
             succeeded.replace("\"amount_received\":1999", "\"amount_received\":0"),
             Unknown.class),
         Arguments.of("currency", 200, JSON, succeeded.replace("eur", "xxx"), Unknown.class),
-        Arguments.of("a charge", 200, JSON, StripeObjects.charge("succeeded", true, ""), Unknown.class),
+        Arguments.of(
+            "a charge", 200, JSON, StripeObjects.charge("succeeded", true, ""), Unknown.class),
         Arguments.of("truncated", 200, JSON, succeeded.substring(0, 70), Unknown.class),
         Arguments.of("empty", 200, JSON, "", Unknown.class),
         Arguments.of("array", 200, JSON, "[" + succeeded + "]", Unknown.class),
@@ -79,27 +83,72 @@ class StripeClassifierTest {
         Arguments.of("no type", 200, null, succeeded, Unknown.class),
         Arguments.of("too large", 200, JSON, " ".repeat(65_537), Unknown.class),
         Arguments.of("redirect", 302, "text/html", "<html>", Unknown.class),
-        Arguments.of("bad key", 401, JSON, error("invalid_request_error", "", ""), NotProcessed.class),
-        Arguments.of("may not", 403, JSON, error("invalid_request_error", "", ""), NotProcessed.class),
-        Arguments.of("invalid", 400, JSON, error("invalid_request_error", "amount_too_small", ""), Declined.class),
-        Arguments.of("no method", 404, JSON, error("invalid_request_error", "resource_missing", ""), Declined.class),
+        Arguments.of(
+            "bad key", 401, JSON, error("invalid_request_error", "", ""), NotProcessed.class),
+        Arguments.of(
+            "may not", 403, JSON, error("invalid_request_error", "", ""), NotProcessed.class),
+        Arguments.of(
+            "invalid",
+            400,
+            JSON,
+            error("invalid_request_error", "amount_too_small", ""),
+            Declined.class),
+        Arguments.of(
+            "no method",
+            404,
+            JSON,
+            error("invalid_request_error", "resource_missing", ""),
+            Declined.class),
         Arguments.of("proxy 400", 400, "text/html", "<html>", Unknown.class),
         Arguments.of("odd 400", 400, JSON, error("api_error", "x", ""), Unknown.class),
-        Arguments.of("declined", 402, JSON, error("card_error", "card_declined", ""), Declined.class),
+        Arguments.of(
+            "declined", 402, JSON, error("card_error", "card_declined", ""), Declined.class),
         Arguments.of("odd 402", 402, JSON, error("api_error", "x", ""), Unknown.class),
-        Arguments.of("other parameters", 400, JSON, error("idempotency_error", "", ""), KeyRefused.class),
+        Arguments.of(
+            "other parameters", 400, JSON, error("idempotency_error", "", ""), KeyRefused.class),
         // Its type says a wrong use of the key, its status and code that our own call still runs.
         Arguments.of("in use", 409, JSON, error("idempotency_error", "", ""), Unknown.class),
-        Arguments.of("in use, code", 409, JSON, error("invalid_request_error", "idempotency_key_in_use", ""), Unknown.class),
-        Arguments.of("in use, 400", 400, JSON, error("idempotency_error", "idempotency_key_in_use", ""), Unknown.class),
-        Arguments.of("locked 409", 409, JSON, error("invalid_request_error", "lock_timeout", ""), NotProcessed.class),
-        Arguments.of("locked 429", 429, JSON, error("invalid_request_error", "lock_timeout", ""), NotProcessed.class),
-        Arguments.of("locked 400", 400, JSON, error("invalid_request_error", "lock_timeout", ""), NotProcessed.class),
-        Arguments.of("limited", 429, JSON, error("invalid_request_error", "rate_limit", ""), NotProcessed.class),
+        Arguments.of(
+            "in use, code",
+            409,
+            JSON,
+            error("invalid_request_error", "idempotency_key_in_use", ""),
+            Unknown.class),
+        Arguments.of(
+            "in use, 400",
+            400,
+            JSON,
+            error("idempotency_error", "idempotency_key_in_use", ""),
+            Unknown.class),
+        Arguments.of(
+            "locked 409",
+            409,
+            JSON,
+            error("invalid_request_error", "lock_timeout", ""),
+            NotProcessed.class),
+        Arguments.of(
+            "locked 429",
+            429,
+            JSON,
+            error("invalid_request_error", "lock_timeout", ""),
+            NotProcessed.class),
+        Arguments.of(
+            "locked 400",
+            400,
+            JSON,
+            error("invalid_request_error", "lock_timeout", ""),
+            NotProcessed.class),
+        Arguments.of(
+            "limited",
+            429,
+            JSON,
+            error("invalid_request_error", "rate_limit", ""),
+            NotProcessed.class),
         Arguments.of("limited, html", 429, "text/html", "<html>", NotProcessed.class),
         Arguments.of("dependency", 424, JSON, error("api_error", "", ""), Unknown.class),
         Arguments.of("cached 500", 500, JSON, error("api_error", "", ""), Unknown.class),
-        Arguments.of("500, declined", 500, JSON, error("card_error", "card_declined", ""), Unknown.class),
+        Arguments.of(
+            "500, declined", 500, JSON, error("card_error", "card_declined", ""), Unknown.class),
         Arguments.of("html 502", 502, "text/html", "<html>", Unknown.class),
         Arguments.of("empty 503", 503, null, "", Unknown.class));
   }
@@ -114,19 +163,25 @@ class StripeClassifierTest {
 
   @Test
   void namesTheMoneyByTheIntentAndByWhatWasReceived() {
-    String partly = intent("succeeded", "").replace("\"amount_received\":1999", "\"amount_received\":1000");
+    String partly =
+        intent("succeeded", "").replace("\"amount_received\":1999", "\"amount_received\":1000");
 
     assertThat(charge(200, JSON, intent("succeeded", "")).result())
         .isEqualTo(new Succeeded("pi_1", EUR, null, null));
     assertThat(charge(200, JSON, partly).result())
         .isEqualTo(new Succeeded("pi_1", new Money(1000, "EUR"), null, null));
     assertThat(
-            charge(200, JSON, intent("processing", "\"transfer_data\":{\"destination\":\"acct_9\"}"))
+            charge(
+                    200,
+                    JSON,
+                    intent("processing", "\"transfer_data\":{\"destination\":\"acct_9\"}"))
                 .result())
         .isEqualTo(new Pending("pi_1", EUR, "acct_9"));
     StripeClassifier connected = new StripeClassifier(true, "acct_7");
     assertThat(
-            connected.ofIntent(answer(200, JSON, intent("succeeded", "")), "pay_0001", NOW).result())
+            connected
+                .ofIntent(answer(200, JSON, intent("succeeded", "")), "pay_0001", NOW)
+                .result())
         .isEqualTo(new Succeeded("pi_1", EUR, "acct_7", null));
   }
 
@@ -167,12 +222,16 @@ class StripeClassifierTest {
   @Test
   void saysWhyByTheBanksCodeAndNeverByASentence() {
     assertThat(
-            charge(402, JSON, error("card_error", "card_declined", "\"decline_code\":\"lost_card\""))
+            charge(
+                    402,
+                    JSON,
+                    error("card_error", "card_declined", "\"decline_code\":\"lost_card\""))
                 .result())
         .isEqualTo(new Declined("lost_card", null, null));
     assertThat(charge(402, JSON, error("card_error", "expired_card", "")).result())
         .isEqualTo(new Declined("expired_card", null, null));
-    assertThat(charge(400, JSON, error("invalid_request_error", "No such thing: 4242", "")).result())
+    assertThat(
+            charge(400, JSON, error("invalid_request_error", "No such thing: 4242", "")).result())
         .isEqualTo(new Declined("unspecified", null, null));
     assertThat(
             charge(200, JSON, intent("canceled", "\"cancellation_reason\":\"abandoned\"")).result())
@@ -233,10 +292,19 @@ class StripeClassifierTest {
         Arguments.of("other intent", 200, succeeded.replace("pi_1", "pi_2"), Unknown.class),
         Arguments.of("no amount", 200, succeeded.replace("500", "null"), Unknown.class),
         Arguments.of("an intent", 200, intent("succeeded", ""), Unknown.class),
-        Arguments.of("given back", 400, error("invalid_request_error", "charge_already_refunded", ""), Declined.class),
-        Arguments.of("disputed", 400, error("invalid_request_error", "charge_disputed", ""), Declined.class),
+        Arguments.of(
+            "given back",
+            400,
+            error("invalid_request_error", "charge_already_refunded", ""),
+            Declined.class),
+        Arguments.of(
+            "disputed", 400, error("invalid_request_error", "charge_disputed", ""), Declined.class),
         Arguments.of("other parameters", 400, error("idempotency_error", "", ""), KeyRefused.class),
-        Arguments.of("in use", 409, error("invalid_request_error", "idempotency_key_in_use", ""), Unknown.class),
+        Arguments.of(
+            "in use",
+            409,
+            error("invalid_request_error", "idempotency_key_in_use", ""),
+            Unknown.class),
         Arguments.of("limited", 429, "", NotProcessed.class),
         Arguments.of("500", 500, error("api_error", "", ""), Unknown.class),
         Arguments.of("truncated", 200, succeeded.substring(0, 40), Unknown.class));
@@ -254,7 +322,8 @@ class StripeClassifierTest {
   @Test
   void namesARefundByItsOwnId() {
     assertThat(
-            classifier.ofRefund(answer(200, JSON, refund("succeeded", "")), "ref_0001", "pi_1", NOW))
+            classifier.ofRefund(
+                answer(200, JSON, refund("succeeded", "")), "ref_0001", "pi_1", NOW))
         .isEqualTo(
             new Succeeded(
                 "re_1", new Money(500, "EUR"), null, Instant.ofEpochSecond(StripeObjects.CREATED)));
@@ -279,9 +348,7 @@ class StripeClassifierTest {
   }
 
   private ProviderResult limited(Map<String, String> headers) {
-    return classifier
-        .ofIntent(new HttpAnswer(429, headers, new byte[0]), "pay_0001", NOW)
-        .result();
+    return classifier.ofIntent(new HttpAnswer(429, headers, new byte[0]), "pay_0001", NOW).result();
   }
 
   private Reading charge(int status, String type, String body) {

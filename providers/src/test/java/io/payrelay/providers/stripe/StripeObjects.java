@@ -39,7 +39,8 @@ final class StripeObjects {
 
   /** One that we asked for. */
   static String ourRefund(String status) {
-    return refund(status).replace("metadata\":{", "metadata\":{\"payrelay_refund_id\":\"ref_0001\",");
+    return refund(status)
+        .replace("metadata\":{", "metadata\":{\"payrelay_refund_id\":\"ref_0001\",");
   }
 
   static String dispute(String status) {

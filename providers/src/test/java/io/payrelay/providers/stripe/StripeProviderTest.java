@@ -86,7 +86,9 @@ class StripeProviderTest {
     assertThat(query("pay_0001", id).result()).isEqualTo(first.result());
     assertThat(query("pay_0001", null).result()).isEqualTo(first.result());
     assertThat(cancel("pay_0001", id).result()).isEqualTo(first.result());
-    assertThat(simulator.charges()).singleElement().matches(c -> c.moneyMoved() && c.id().equals(id));
+    assertThat(simulator.charges())
+        .singleElement()
+        .matches(c -> c.moneyMoved() && c.id().equals(id));
     PaymentIntent read = stripe().v1().paymentIntents().retrieve(id);
     assertThat(read.getStatus()).isEqualTo("succeeded");
     assertThat(read.getLatestCharge()).startsWith("ch_");
@@ -377,8 +379,7 @@ class StripeProviderTest {
 
   private ProviderResult queryRefund(String refundId, String transaction, String reference) {
     return provider
-        .queryRefund(
-            new RefundRef(refundId, "pay_0001", transaction, reference, before), TIMEOUT)
+        .queryRefund(new RefundRef(refundId, "pay_0001", transaction, reference, before), TIMEOUT)
         .join()
         .result();
   }

@@ -56,7 +56,8 @@ class StripeRequestTest {
     String ours = body(StripeRequest.charge(payment(1999, "EUR", "acct_9", DATA), null));
 
     assertThat(decoded(ours)).isEqualTo(decoded(encoded(params)));
-    assertThat(ours).startsWith("amount=1999&automatic_payment_methods%5Ballow_redirects%5D=never&");
+    assertThat(ours)
+        .startsWith("amount=1999&automatic_payment_methods%5Ballow_redirects%5D=never&");
   }
 
   @Test
@@ -64,7 +65,8 @@ class StripeRequestTest {
     Prepared first = StripeRequest.charge(payment(1999, "EUR", null, DATA), null);
     Prepared second =
         StripeRequest.charge(
-            payment(1999, "EUR", null, "{\"customer\":\"cus_1\", \"payment_method\":\"pm_1\"}"), null);
+            payment(1999, "EUR", null, "{\"customer\":\"cus_1\", \"payment_method\":\"pm_1\"}"),
+            null);
 
     assertThat(body(first)).isEqualTo(body(second));
   }
@@ -91,8 +93,13 @@ class StripeRequestTest {
   @ParameterizedTest
   // cartalyst/stripe #59, Paymenter #1258, InvoicePlane #1677: amounts multiplied by 100 or not.
   @CsvSource({
-    "500, JPY, 500", "500, KRW, 500", "500, CLP, 500", "5120, KWD, 5120", "500, ISK, 50000",
-    "1999, USD, 1999", "100, MGA, 1"
+    "500, JPY, 500",
+    "500, KRW, 500",
+    "500, CLP, 500",
+    "5120, KWD, 5120",
+    "500, ISK, 50000",
+    "1999, USD, 1999",
+    "100, MGA, 1"
   })
   void sendsStripesUnits(long minor, String currency, String sent) {
     assertThat(decoded(body(StripeRequest.charge(payment(minor, currency, null, DATA), null))))
@@ -146,7 +153,8 @@ class StripeRequestTest {
 
   @Test
   void opensNoSettingsThatWouldChargeTheWrongAccountOrShowTheKey() {
-    assertThat(config("sk_test_0123456789", "https://api.stripe.com", false, "").charges()).isTrue();
+    assertThat(config("sk_test_0123456789", "https://api.stripe.com", false, "").charges())
+        .isTrue();
     assertThat(config("", "http://127.0.0.1:12111", true, "").charges()).isFalse();
     assertThat(config("rk_live_0123456789", "https://api.stripe.com", true, "acct_1").charges())
         .isTrue();
@@ -163,13 +171,7 @@ class StripeRequestTest {
 
   private static StripeConfig config(String key, String url, boolean live, String account) {
     return new StripeConfig(
-        new Secret(key),
-        URI.create(url),
-        live,
-        account,
-        Duration.ofSeconds(1),
-        Duration.ZERO,
-        3);
+        new Secret(key), URI.create(url), live, account, Duration.ofSeconds(1), Duration.ZERO, 3);
   }
 
   private static Payment payment(long minor, String currency, String payee, String data) {

@@ -204,8 +204,8 @@ class StripeWebhooksTest {
     "failed, FAILED, FAILURE_REPORTED",
     "canceled, FAILED, FAILURE_REPORTED"
   })
-  void readsTheStateOfARefundAndWhoAskedForIt(
-      String status, Observation theirs, Observation ours) throws Exception {
+  void readsTheStateOfARefundAndWhoAskedForIt(String status, Observation theirs, Observation ours)
+      throws Exception {
     assertThat(read(event("refund.updated", refund(status))).facts())
         .extracting(Fact::observation, Fact::reference, Fact::refundId)
         .containsExactly(tuple(theirs, "re_1", null));

@@ -39,7 +39,13 @@ public final class StripeError extends RuntimeException {
   /** There is no such object. */
   public static StripeError missing(String object, String id) {
     return new StripeError(
-        404, INVALID, "resource_missing", object, null, "No such " + object + ": '" + id + "'", null);
+        404,
+        INVALID,
+        "resource_missing",
+        object,
+        null,
+        "No such " + object + ": '" + id + "'",
+        null);
   }
 
   /** The intent is not in a state for that. */
@@ -59,13 +65,7 @@ public final class StripeError extends RuntimeException {
   /** The bank said no; the intent can be tried again. */
   public static StripeError declined(StripeFailure failure, StripeIntent intent) {
     return new StripeError(
-        402,
-        "card_error",
-        failure.code(),
-        null,
-        failure.declineCode(),
-        failure.message(),
-        intent);
+        402, "card_error", failure.code(), null, failure.declineCode(), failure.message(), intent);
   }
 
   /** Something else with a type and a code. */

@@ -79,9 +79,7 @@ public final class StripeJson {
     }
     boolean paid = intent.status().equals(StripeIntent.SUCCEEDED);
     String status =
-        paid
-            ? "succeeded"
-            : intent.status().equals(StripeIntent.PROCESSING) ? "pending" : "failed";
+        paid ? "succeeded" : intent.status().equals(StripeIntent.PROCESSING) ? "pending" : "failed";
     ObjectNode json = object(id, "charge");
     json.put("amount", intent.amount());
     json.put("amount_captured", paid ? intent.received() : 0);

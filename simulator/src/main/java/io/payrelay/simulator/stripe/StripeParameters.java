@@ -88,8 +88,7 @@ public final class StripeParameters {
     for (String name : values.keySet()) {
       int bracket = name.indexOf('[');
       if (!known.contains(bracket < 0 ? name : name.substring(0, bracket))) {
-        throw StripeError.invalid(
-            "parameter_unknown", name, "Received unknown parameter: " + name);
+        throw StripeError.invalid("parameter_unknown", name, "Received unknown parameter: " + name);
       }
     }
   }
