@@ -44,7 +44,7 @@ final class StripeClassifier {
     /** What is true as long as the intent is not cancelled. */
     ProviderResult asLongAsPayable() {
       return payable != null && result instanceof Declined declined
-          ? new Pending(payable, declined.amount(), null)
+          ? new Declined(declined.code(), payable, declined.amount(), true)
           : result;
     }
   }

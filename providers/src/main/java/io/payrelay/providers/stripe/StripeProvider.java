@@ -223,7 +223,8 @@ public final class StripeProvider implements PaymentProvider {
         .thenApply(
             cancelled -> {
               ProviderResult result = cancelled.result();
-              if (result instanceof Declined && reading.result() instanceof Declined declined) {
+              boolean ended = result instanceof Declined last && !last.stillPayable();
+              if (ended && reading.result() instanceof Declined declined) {
                 // Why it was declined says more than that it is cancelled now.
                 return new ProviderAnswer(
                     declined, answer.further(), answer.httpStatus(), answer.body());

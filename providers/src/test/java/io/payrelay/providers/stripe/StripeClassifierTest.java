@@ -197,7 +197,8 @@ class StripeClassifierTest {
     Reading declined = charge(402, JSON, body);
     assertThat(declined.result()).isEqualTo(new Declined("insufficient_funds", "pi_1", EUR));
     assertThat(declined.payable()).isEqualTo("pi_1");
-    assertThat(declined.asLongAsPayable()).isEqualTo(new Pending("pi_1", EUR, null));
+    assertThat(declined.asLongAsPayable())
+        .isEqualTo(new Declined("insufficient_funds", "pi_1", EUR, true));
     // A request that failed behind the creation of its intent leaves it open as well.
     Reading invalid =
         charge(
