@@ -35,10 +35,7 @@ record Answer(
 
   static Answer declined(Charge charge, String code) {
     return new Answer(
-        402,
-        new ApiError("card_declined", code, "The payment method was declined."),
-        charge,
-        null);
+        402, new ApiError("card_declined", code, "The payment method was declined."), charge, null);
   }
 
   @Override

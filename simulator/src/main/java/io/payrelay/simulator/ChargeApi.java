@@ -62,8 +62,7 @@ final class ChargeApi {
     // A special payment method spoils the execution, not the replay of it: pm_timeout_after answers
     // the second call.
     boolean spoilsReplay = call.origin() != Origin.PAYMENT_METHOD;
-    calls.run(
-        new MoneyCalls.Call(ctx, key, body, call.fault(), spoilsReplay, () -> execute(call)));
+    calls.run(new MoneyCalls.Call(ctx, key, body, call.fault(), spoilsReplay, () -> execute(call)));
   }
 
   /** A script goes before a special payment method, that before the seeded plan. */
@@ -75,14 +74,32 @@ final class ChargeApi {
     if (scripted != null) {
       return new Call(key, request, transaction, scripted, Origin.SCRIPT);
     }
-    Fault special = specialPaymentMethod(request.paymentMethod(), number);
+    Fault special = special(request.paymentMethod(), number, config);
     if (special != null) {
       return new Call(key, request, transaction, special, Origin.PAYMENT_METHOD);
     }
     return new Call(key, request, transaction, plan.call(id, number), Origin.SEED);
   }
 
-  private @Nullable Fault specialPaymentMethod(@Nullable String paymentMethod, int callNumber) {
+  /** Has the payment method a meaning of its own? */
+  static boolean isSpecial(String paymentMethod) {
+    return switch (paymentMethod) {
+      case "pm_decline",
+          "pm_pending",
+          "pm_pending_fail",
+          "pm_slow",
+          "pm_wrong_amount",
+          "pm_500_after",
+          "pm_timeout_after",
+          "pm_503" ->
+          true;
+      default -> false;
+    };
+  }
+
+  /** What happens to a call with a special payment method; null for the others. */
+  static @Nullable Fault special(
+      @Nullable String paymentMethod, int callNumber, SimulatorConfig config) {
     if (paymentMethod == null) {
       return null;
     }
@@ -105,6 +122,7 @@ final class ChargeApi {
     ChargeRequest request = call.request();
     Ledger.Entry entry =
         ledger.create(
+            "ch_",
             request,
             fault == Fault.WRONG_AMOUNT ? request.amountMinor() + 1 : request.amountMinor(),
             firstStatus(outcome),

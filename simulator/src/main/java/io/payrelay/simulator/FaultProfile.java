@@ -9,8 +9,8 @@ import java.util.Map;
  * Immutable.
  *
  * <p>A call, query or event is hit by at most one fault of its table. Faults of calls and queries
- * stop after {@link #faultyCalls()} of them for one merchant_transaction_id or merchant_refund_id, so that every payment can
- * be resolved by retry or query. Webhooks may be lost for good.
+ * stop after {@link #faultyCalls()} of them for one merchant_transaction_id or merchant_refund_id,
+ * so that every payment can be resolved by retry or query. Webhooks may be lost for good.
  */
 // The maps are unmodifiable, which the checker cannot see.
 @SuppressWarnings("ImmutableEnumChecker")

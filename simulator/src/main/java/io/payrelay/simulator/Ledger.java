@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * charge's status is guarded by its entry, the order by the list.
  */
 final class Ledger {
-  private final String idPrefix;
+  private final String idStamp;
   private final List<Entry> entries = new ArrayList<>();
   private final Map<String, Entry> entriesById = new ConcurrentHashMap<>();
   private final Map<String, MerchantTransaction> transactions = new ConcurrentHashMap<>();
@@ -24,7 +24,7 @@ final class Ledger {
    *     charges
    */
   Ledger(Instant startedAt) {
-    idPrefix = "ch_" + Long.toString(startedAt.toEpochMilli(), 36) + "_";
+    idStamp = Long.toString(startedAt.toEpochMilli(), 36) + "_";
   }
 
   /** What is known of one merchant_transaction_id, even before it has a charge. */
@@ -116,7 +116,13 @@ final class Ledger {
     return entriesById.get(chargeId);
   }
 
+  /**
+   * Keeps a new charge.
+   *
+   * @param kind how its id begins
+   */
   Entry create(
+      String kind,
       ChargeRequest request,
       long amountMinor,
       ChargeStatus status,
@@ -128,7 +134,7 @@ final class Ledger {
     synchronized (entries) {
       Charge charge =
           new Charge(
-              idPrefix + Integer.toString(entries.size() + 1, 36),
+              kind + idStamp + Integer.toString(entries.size() + 1, 36),
               request.merchantTransactionId(),
               status,
               amountMinor,

@@ -196,7 +196,7 @@ final class Refunds {
     }
   }
 
-  private List<Entry> entries() {
+  List<Entry> entries() {
     synchronized (lock) {
       return List.copyOf(entries);
     }

@@ -88,7 +88,9 @@ class RefundProtocolTest {
     client.charge("payment_2", "pm_decline");
     String declined = client.query("payment_2").get(0).get("id").asText();
     assertRefused(send("refund_8", declined, 1, "USD"), "charge_not_paid");
-    assertThat(simulator.refunds()).extracting(SimulatedRefund::amountMinor).containsExactly(1000L, 250L);
+    assertThat(simulator.refunds())
+        .extracting(SimulatedRefund::amountMinor)
+        .containsExactly(1000L, 250L);
   }
 
   @Test

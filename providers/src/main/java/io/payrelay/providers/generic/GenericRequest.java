@@ -12,8 +12,8 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The body of a charge or refund: fields in alphabetical order at every level, so that equal rows give equal
- * bytes. Pure, stateless.
+ * The body of a charge or refund: fields in alphabetical order at every level, so that equal rows
+ * give equal bytes. Pure, stateless.
  */
 final class GenericRequest {
 

@@ -99,7 +99,9 @@ public final class ProviderHttp implements AutoCloseable {
 
   /** Asks, or changes what can be changed twice; without an answer the result is Unknown. */
   public CompletableFuture<ProviderAnswer> ask(
-      HttpRequest.Builder request, Duration timeout, Function<HttpAnswer, ProviderAnswer> onAnswer) {
+      HttpRequest.Builder request,
+      Duration timeout,
+      Function<HttpAnswer, ProviderAnswer> onAnswer) {
     return ask(request, timeout, onAnswer, Function.identity());
   }
 

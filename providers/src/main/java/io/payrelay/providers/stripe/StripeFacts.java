@@ -85,8 +85,17 @@ final class StripeFacts {
         money(intent, received ? "amount_received" : "amount"),
         payee(intent),
         null,
-        observation == Observation.FAILED ? code(intent, "cancellation_reason", "canceled") : null,
+        observation == Observation.FAILED ? whyCanceled(intent) : null,
         id);
+  }
+
+  /** A declined intent is cancelled by us: why it was declined says more. */
+  private static String whyCanceled(JsonNode intent) {
+    String otherwise = code(intent, "cancellation_reason", "canceled");
+    JsonNode failure = intent.path("last_payment_error");
+    return failure.isObject()
+        ? code(failure, "decline_code", code(failure, "code", otherwise))
+        : otherwise;
   }
 
   /** After a decline the intent can still be paid, until somebody cancels it: FAILED is not yet. */

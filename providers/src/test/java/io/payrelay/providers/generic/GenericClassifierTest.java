@@ -169,6 +169,28 @@ class GenericClassifierTest {
   }
 
   @Test
+  void tellsADeclineThatCanStillBePaidFromOneForGood() {
+    String payable = charge("ch_1", "pending", "").replace("null", "\"no_money\"");
+    Declined expected = new Declined("no_money", "ch_1", USD, true);
+
+    assertThat(ofCharge(200, JSON, null, payable)).isEqualTo(expected);
+    assertThat(
+            ofCharge(
+                402,
+                JSON,
+                null,
+                "{\"error\":{\"type\":\"card_declined\",\"code\":\"no_money\"},\"charge\":"
+                    + payable
+                    + "}"))
+        .isEqualTo(expected);
+    assertThat(ofQuery(payable, charge("ch_2", "failed", ""))).containsExactly(expected);
+    assertThat(ofQuery(payable, charge("ch_2", "pending", "")))
+        .singleElement()
+        .isInstanceOf(Pending.class);
+    assertThat(cancel(200, payable)).isEqualTo(expected);
+  }
+
+  @Test
   void believesNoQueryOfWhichAPartCannotBeRead() {
     assertThat(ofQuery(charge("ch_1", "failed", ""), "{\"id\":\"ch_2\"}"))
         .singleElement()
@@ -239,7 +261,10 @@ class GenericClassifierTest {
             null,
             "{\"data\":["
                 + String.join(
-                    ",", refund("re_1", "failed"), refund("re_2", "succeeded"), refund("re_3", "succeeded"))
+                    ",",
+                    refund("re_1", "failed"),
+                    refund("re_2", "succeeded"),
+                    refund("re_3", "succeeded"))
                 + "]}");
 
     assertThat(GenericClassifier.ofRefundQuery(answer, "refund_1", NOW))

@@ -216,6 +216,16 @@ class StripeWebhooksTest {
   }
 
   @Test
+  void saysOfACancelledIntentWhyItWasDeclined() throws Exception {
+    String declined =
+        ",\"cancellation_reason\":\"abandoned\",\"last_payment_error\":{\"code\":\"card_declined\",\"decline_code\":\"lost_card\"}";
+
+    assertThat(read(event("payment_intent.canceled", intent("canceled", declined))).facts())
+        .extracting(Fact::observation, Fact::code)
+        .containsExactly(tuple(Observation.FAILED, "lost_card"));
+  }
+
+  @Test
   void readsARefundedChargeAsPaidAndTheRefundsItLists() throws Exception {
     String listed = ",\"refunded\":false,\"refunds\":{\"data\":[" + refund("succeeded") + "]}";
 
