@@ -39,7 +39,9 @@ final class RefundCalls {
         promised.queryByPaymentId() || refund.providerRefundId() != null,
         promised.queryLag(),
         /* cancel= */ false,
-        promised.refunds());
+        promised.refunds(),
+        promised.transactionObject(),
+        promised.amounts());
   }
 
   static CompletableFuture<ProviderAnswer> call(
