@@ -180,7 +180,11 @@ final class OutcomeWriter implements Worker {
     ProviderAnswer answer =
         believed == outcome.answer().result()
             ? outcome.answer()
-            : new ProviderAnswer(believed, outcome.answer().httpStatus(), outcome.answer().body());
+            : new ProviderAnswer(
+                believed,
+                outcome.answer().further(),
+                outcome.answer().httpStatus(),
+                outcome.answer().body());
     List<Fact> facts =
         outcome.refund() == null
             ? ResultFacts.of(source, claim.provider(), claim.paymentId(), answer, attempt, now)
