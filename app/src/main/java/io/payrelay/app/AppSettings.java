@@ -8,6 +8,7 @@ import io.payrelay.platform.kafka.KafkaConfig;
 import io.payrelay.platform.telemetry.TelemetryConfig;
 import io.payrelay.providers.generic.GenericConfig;
 import io.payrelay.providers.generic.GenericWebhookConfig;
+import io.payrelay.providers.stripe.StripeConfig;
 import io.payrelay.providers.stripe.StripeWebhookConfig;
 import io.payrelay.relay.FramingConfig;
 import io.payrelay.relay.RelayConfig;
@@ -45,6 +46,7 @@ public final class AppSettings {
           KafkaConfig.SETTINGS,
           TelemetryConfig.SETTINGS,
           GenericConfig.SETTINGS,
+          StripeConfig.SETTINGS,
           ChargeConfig.SETTINGS);
   static final List<Setting<?>> WEBHOOK_INGEST =
       join(

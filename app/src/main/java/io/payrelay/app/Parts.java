@@ -15,9 +15,9 @@ import io.payrelay.platform.kafka.KafkaConfig;
 import io.payrelay.platform.kafka.KafkaReach;
 import io.payrelay.platform.telemetry.Telemetry;
 import io.payrelay.platform.telemetry.TelemetryConfig;
+import io.payrelay.providers.PaymentProvider;
 import io.payrelay.providers.WebhookAdapter;
 import io.payrelay.providers.generic.GenericConfig;
-import io.payrelay.providers.generic.GenericProvider;
 import io.payrelay.providers.generic.GenericWebhookConfig;
 import io.payrelay.providers.generic.GenericWebhooks;
 import io.payrelay.providers.stripe.StripeWebhookConfig;
@@ -168,8 +168,7 @@ public final class Parts {
           return closingOnFailure(
               database,
               () -> {
-                GenericProvider provider =
-                    new GenericProvider(GenericConfig.from(settings), Clock.systemUTC());
+                List<PaymentProvider> providers = ProviderParts.open(settings, Clock.systemUTC());
                 ChargeWorker worker =
                     ChargeWorker.start(
                         ChargeConfig.from(settings),
@@ -177,7 +176,7 @@ public final class Parts {
                             KafkaConfig.from(settings),
                             database.jdbi(),
                             EventCatalogue.builtIn(),
-                            List.of(provider),
+                            providers,
                             telemetry.registry(),
                             Clock.systemUTC(),
                             new SecureRandom(),
@@ -193,7 +192,7 @@ public final class Parts {
                     "ready charge-worker " + metrics(telemetry),
                     telemetry::readiness,
                     worker.ended(),
-                    List.of(kafka, worker, provider, database, telemetry));
+                    closedInOrder(List.of(kafka, worker), providers, List.of(database, telemetry)));
               });
         });
   }
@@ -247,6 +246,15 @@ public final class Parts {
           Category.FATAL, "The webhook settings are wrong: " + e.getMessage(), e);
     }
     return adapters;
+  }
+
+  @SafeVarargs
+  private static List<AutoCloseable> closedInOrder(List<? extends AutoCloseable>... parts) {
+    List<AutoCloseable> all = new ArrayList<>();
+    for (List<? extends AutoCloseable> some : parts) {
+      all.addAll(some);
+    }
+    return all;
   }
 
   private record Running(

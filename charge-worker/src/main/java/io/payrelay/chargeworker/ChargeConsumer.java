@@ -21,9 +21,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Accepts charge requests: one transaction a poll, then the offsets, up to the first record that is
- * not finished. What fails is kept and tried again while its partitions pause, so the group stays
- * as it is however long the database is away. Belongs to one thread.
+ * Accepts charge and refund requests: one transaction a poll, then the offsets, up to the first
+ * record that is not finished. What fails is kept and tried again while its partitions pause, so
+ * the group stays as it is however long the database is away. Belongs to one thread.
  */
 final class ChargeConsumer implements Worker, ConsumerRebalanceListener, AutoCloseable {
 
@@ -37,7 +37,7 @@ final class ChargeConsumer implements Worker, ConsumerRebalanceListener, AutoClo
 
   private final Consumer<byte[], byte[]> consumer;
   private final RecordReader reader;
-  private final Acceptance acceptance;
+  private final Requests requests;
   private final DeadLetters deadLetters;
   private final ChargeMetrics metrics;
   private final InstantSource clock;
@@ -59,7 +59,7 @@ final class ChargeConsumer implements Worker, ConsumerRebalanceListener, AutoClo
   ChargeConsumer(
       Consumer<byte[], byte[]> consumer,
       RecordReader reader,
-      Acceptance acceptance,
+      Requests requests,
       DeadLetters deadLetters,
       ChargeMetrics metrics,
       InstantSource clock,
@@ -67,13 +67,13 @@ final class ChargeConsumer implements Worker, ConsumerRebalanceListener, AutoClo
       Runnable accepted) {
     this.consumer = consumer;
     this.reader = reader;
-    this.acceptance = acceptance;
+    this.requests = requests;
     this.deadLetters = deadLetters;
     this.metrics = metrics;
     this.clock = clock;
     this.notVisibleLimit = notVisibleLimit;
     this.accepted = accepted;
-    consumer.subscribe(List.of(Topic.CHARGE_REQUESTS), this);
+    consumer.subscribe(List.of(Topic.CHARGE_REQUESTS, Topic.REFUND_REQUESTS), this);
   }
 
   @Override
@@ -164,7 +164,7 @@ final class ChargeConsumer implements Worker, ConsumerRebalanceListener, AutoClo
         triggers.add(trigger);
       }
     }
-    return triggers.isEmpty() ? List.of() : acceptance.accept(triggers);
+    return triggers.isEmpty() ? List.of() : requests.accept(triggers);
   }
 
   private List<SetAside> setAside(List<Acceptance.Verdict> verdicts) {
@@ -187,7 +187,10 @@ final class ChargeConsumer implements Worker, ConsumerRebalanceListener, AutoClo
       case NOT_VISIBLE ->
           clock.millis() - received.firstSeenMs() < notVisibleLimit.toMillis()
               ? null
-              : "there is no such payment";
+              : "there is no such "
+                  + (received.source().topic().equals(Topic.REFUND_REQUESTS)
+                      ? "refund"
+                      : "payment");
     };
   }
 
@@ -211,7 +214,7 @@ final class ChargeConsumer implements Worker, ConsumerRebalanceListener, AutoClo
     reasons.forEach(
         (received, reason) ->
             log.error(
-                "charge request set aside topic={} partition={} offset={} reason=\"{}\"",
+                "request set aside topic={} partition={} offset={} reason=\"{}\"",
                 received.source().topic(),
                 received.source().partition(),
                 received.source().offset(),

@@ -60,6 +60,7 @@ public final class ChargeWorker implements AutoCloseable {
     with.providers().forEach(provider -> lanes.add(new ProviderLane(provider, config, owner)));
     lanes.forEach(metrics::breaker);
     Acceptance acceptance = new Acceptance(with.jdbi(), with.providers(), with.clock());
+    RefundAcceptance refunds = new RefundAcceptance(with.jdbi(), with.providers(), with.clock());
     Runnable accepted = () -> wake(dispatcherLoop);
     OutcomeWriter writer =
         new OutcomeWriter(
@@ -85,13 +86,13 @@ public final class ChargeWorker implements AutoCloseable {
         new ChargeConsumer(
             new KafkaConsumer<>(consumerProperties(config, with.kafka(), owner)),
             new RecordReader(with.catalogue()),
-            acceptance,
+            new Requests(acceptance, refunds),
             new DeadLetters(() -> producer(with.kafka(), owner)),
             metrics,
             with.clock(),
             config.notVisibleLimit(),
             accepted);
-    Sweep sweep = new Sweep(with.jdbi(), acceptance, config.sweepAge(), metrics, accepted);
+    Sweep sweep = new Sweep(with.jdbi(), acceptance, refunds, config.sweepAge(), metrics, accepted);
     Backoff backoff = new Backoff(BACKOFF_FIRST, BACKOFF_MAX, with.random());
     BiConsumer<String, Map.Entry<Worker, Duration>> start =
         (name, worker) ->

@@ -1,5 +1,6 @@
 package io.payrelay.chargeworker;
 
+import io.payrelay.payments.lifecycle.Refund;
 import io.payrelay.payments.store.Claim;
 import io.payrelay.payments.store.OperationStore;
 import io.payrelay.platform.lifecycle.Worker;
@@ -9,10 +10,13 @@ import io.payrelay.providers.PaymentProvider;
 import io.payrelay.providers.ProviderAnswer;
 import io.payrelay.providers.ProviderResult;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import org.jdbi.v3.core.Jdbi;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Claims due operations and starts their calls; first ones and repeated ones alike. Steps on one
@@ -61,26 +65,40 @@ final class Dispatcher implements Worker {
     try {
       // Before the database looks at its clock: our deadlines may be early, never late.
       long beforeNs = System.nanoTime();
+      Map<Long, Refund> refunds = new HashMap<>();
       List<Claim> claims =
           jdbi.inTransaction(
-              tx -> operations.claim(tx, lane.provider().name(), taken, lane.terms()));
+              tx -> {
+                List<Claim> claimed =
+                    operations.claim(tx, lane.provider().name(), taken, lane.terms());
+                refunds.putAll(RefundCalls.of(tx, claimed));
+                return claimed;
+              });
       used = claims.size();
       inFlight.add(used);
       if (used > 0) {
         faults.reached(ChargeFaults.Point.AFTER_CLAIM);
       }
-      claims.forEach(claim -> start(lane, claim, beforeNs));
+      claims.forEach(claim -> start(lane, claim, refunds.get(claim.operationId()), beforeNs));
       return used;
     } finally {
       lane.giveBack(taken, used);
     }
   }
 
-  private void start(ProviderLane lane, Claim claim, long beforeNs) {
+  private void start(ProviderLane lane, Claim claim, @Nullable Refund refund, long beforeNs) {
     long startedNs = System.nanoTime();
     CompletableFuture<ProviderAnswer> call;
     try {
-      call = call(lane.provider(), claim, beforeNs);
+      call =
+          refund == null
+              ? call(lane.provider(), claim, beforeNs)
+              : RefundCalls.call(
+                  lane.provider(),
+                  claim,
+                  refund,
+                  beforeNs + sendLeft(claim).toNanos(),
+                  config.callTimeout());
     } catch (RuntimeException e) {
       call = CompletableFuture.failedFuture(e);
     }
@@ -91,7 +109,7 @@ final class Dispatcher implements Worker {
                   Duration took = Duration.ofNanos(System.nanoTime() - startedNs);
                   lane.report(answer.result(), took);
                   faults.reached(ChargeFaults.Point.AFTER_ANSWER);
-                  outcomes.accept(new Outcome(lane, claim, answer, took));
+                  outcomes.accept(new Outcome(lane, claim, answer, took, refund));
                 });
   }
 

@@ -1,8 +1,30 @@
 package io.payrelay.chargeworker;
 
+import io.payrelay.payments.lifecycle.Fact;
+import io.payrelay.payments.lifecycle.Refund;
 import io.payrelay.payments.store.Claim;
+import io.payrelay.providers.Capabilities;
 import io.payrelay.providers.ProviderAnswer;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 
-/** What a claimed attempt came to, not yet written. Immutable. */
-record Outcome(ProviderLane lane, Claim claim, ProviderAnswer answer, Duration took) {}
+/**
+ * What a claimed attempt came to, not yet written. Immutable.
+ *
+ * @param refund what the claim is about; null: its payment's charge
+ */
+record Outcome(
+    ProviderLane lane, Claim claim, ProviderAnswer answer, Duration took, @Nullable Refund refund) {
+
+  /** What the provider promises of it. */
+  Capabilities capabilities() {
+    return refund == null
+        ? lane.provider().capabilities()
+        : RefundCalls.capabilities(lane.provider(), refund);
+  }
+
+  /** The fact, said of what the claim is about. */
+  Fact about(Fact fact) {
+    return refund == null ? fact : fact.aboutRefund(refund.refundId());
+  }
+}

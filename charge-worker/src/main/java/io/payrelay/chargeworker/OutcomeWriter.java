@@ -150,10 +150,7 @@ final class OutcomeWriter implements Worker {
       from = to;
       NextStep step =
           planner.after(
-              result.outcome().claim(),
-              result.result(),
-              settled,
-              result.outcome().lane().provider().capabilities());
+              result.outcome().claim(), result.result(), settled, result.outcome().capabilities());
       if (step.unresolved()) {
         unresolved.add(unresolved(result.outcome(), now));
       }
@@ -178,34 +175,38 @@ final class OutcomeWriter implements Worker {
       // A question without an answer says nothing about the payment.
       return new Result(outcome, believed, List.of());
     }
+    FactSource source = query ? FactSource.QUERY : FactSource.RESPONSE;
+    String attempt = Integer.toString(claim.attemptNumber());
+    ProviderAnswer answer =
+        believed == outcome.answer().result()
+            ? outcome.answer()
+            : new ProviderAnswer(
+                believed,
+                outcome.answer().further(),
+                outcome.answer().httpStatus(),
+                outcome.answer().body());
     List<Fact> facts =
-        ResultFacts.of(
-            query ? FactSource.QUERY : FactSource.RESPONSE,
-            claim.provider(),
-            claim.paymentId(),
-            believed == outcome.answer().result()
-                ? outcome.answer()
-                : new ProviderAnswer(
-                    believed, outcome.answer().httpStatus(), outcome.answer().body()),
-            Integer.toString(claim.attemptNumber()),
-            now);
+        outcome.refund() == null
+            ? ResultFacts.of(source, claim.provider(), claim.paymentId(), answer, attempt, now)
+            : RefundFacts.of(source, outcome.refund(), answer, attempt, now);
     return new Result(outcome, believed, facts);
   }
 
   private static Fact unresolved(Outcome outcome, Instant now) {
     Claim claim = outcome.claim();
-    return Fact.plain(
-        FactSource.WORKER,
-        claim.provider(),
-        claim.paymentId(),
-        Observation.UNRESOLVED,
-        null,
-        now,
-        Map.of(
-            "calls", Integer.toString(claim.callCount()),
-            "queries", Integer.toString(claim.queryCount()),
-            "last_result", attemptOutcome(outcome.answer().result()).name(),
-            "key_safe", Boolean.toString(!claim.keySafeLeft().isNegative())));
+    return outcome.about(
+        Fact.plain(
+            FactSource.WORKER,
+            claim.provider(),
+            claim.paymentId(),
+            Observation.UNRESOLVED,
+            null,
+            now,
+            Map.of(
+                "calls", Integer.toString(claim.callCount()),
+                "queries", Integer.toString(claim.queryCount()),
+                "last_result", attemptOutcome(outcome.answer().result()).name(),
+                "key_safe", Boolean.toString(!claim.keySafeLeft().isNegative()))));
   }
 
   private static FinishedAttempt finished(Result result, NextStep step) {

@@ -92,7 +92,9 @@ final class RefusedOutcomes {
     Claim claim = outcome.claim();
     Instant now = clock.instant();
     FactStore.Applied applied =
-        withFact ? facts.apply(tx, List.of(unknown(claim, reason, now)), now).get(0) : null;
+        withFact
+            ? facts.apply(tx, List.of(outcome.about(unknown(claim, reason, now))), now).get(0)
+            : null;
     boolean settled =
         applied != null
             && applied.decision() != null
@@ -101,11 +103,7 @@ final class RefusedOutcomes {
     exceptions.open(
         tx, List.of(exception(outcome, reason, payment == null ? null : payment.amount(), now)));
     NextStep step =
-        planner.after(
-            claim,
-            new ProviderResult.Unknown(reason),
-            settled,
-            outcome.lane().provider().capabilities());
+        planner.after(claim, new ProviderResult.Unknown(reason), settled, outcome.capabilities());
     operations.finish(
         tx,
         List.of(
@@ -143,8 +141,13 @@ final class RefusedOutcomes {
     evidence.put("attempt", Integer.toString(claim.attemptNumber()));
     evidence.put("further_charges", Integer.toString(outcome.answer().further().size()));
     String about = observed.transactionId() == null ? "" : ":" + observed.transactionId();
+    String whose = claim.paymentId();
+    if (outcome.refund() != null) {
+      evidence.put("refund_id", outcome.refund().refundId());
+      whose = "refund:" + outcome.refund().refundId();
+    }
     return new ExceptionCase(
-        ExceptionKind.UNRESOLVED + ":" + claim.paymentId() + ":not-written:" + reason + about,
+        ExceptionKind.UNRESOLVED + ":" + whose + ":not-written:" + reason + about,
         ExceptionKind.UNRESOLVED,
         claim.paymentId(),
         claim.provider(),

@@ -2,6 +2,7 @@ package io.payrelay.chargeworker;
 
 import io.payrelay.payments.store.OperationStore;
 import io.payrelay.payments.store.PaymentStore;
+import io.payrelay.payments.store.RefundStore;
 import io.payrelay.platform.lifecycle.Worker;
 import java.time.Duration;
 import java.util.List;
@@ -10,8 +11,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Takes payments from their row whose event never came or whose operation is gone, and keeps the
- * metrics of what waits. Steps on one thread.
+ * Takes payments and refunds from their row whose event never came or whose operation is gone, and
+ * keeps the metrics of what waits. Steps on one thread.
  */
 final class Sweep implements Worker {
 
@@ -26,10 +27,19 @@ final class Sweep implements Worker {
   private final Runnable accepted;
   private final PaymentStore payments = new PaymentStore();
   private final OperationStore operations = new OperationStore();
+  private final RefundAcceptance refundAcceptance;
+  private final RefundStore refunds = new RefundStore();
 
-  Sweep(Jdbi jdbi, Acceptance acceptance, Duration age, ChargeMetrics metrics, Runnable accepted) {
+  Sweep(
+      Jdbi jdbi,
+      Acceptance acceptance,
+      RefundAcceptance refundAcceptance,
+      Duration age,
+      ChargeMetrics metrics,
+      Runnable accepted) {
     this.jdbi = jdbi;
     this.acceptance = acceptance;
+    this.refundAcceptance = refundAcceptance;
     this.age = age;
     this.metrics = metrics;
     this.accepted = accepted;
@@ -38,6 +48,7 @@ final class Sweep implements Worker {
   @Override
   public int runOnce() {
     metrics.backlog(jdbi.inTransaction(operations::backlog));
+    sweepRefunds();
     List<String> ids = jdbi.inTransaction(tx -> payments.withoutOperation(tx, age, BATCH_MAX));
     if (ids.isEmpty()) {
       return 0;
@@ -50,5 +61,16 @@ final class Sweep implements Worker {
     // One that is refused has a case now. Should that be refused too, it would come again at once:
     // the next look is after the interval.
     return 0;
+  }
+
+  private void sweepRefunds() {
+    List<String> ids = jdbi.inTransaction(tx -> refunds.withoutOperation(tx, age, BATCH_MAX));
+    if (ids.isEmpty()) {
+      return;
+    }
+    log.warn("no operation was made for refunds count={}: taking them from their rows", ids.size());
+    refundAcceptance.accept(ids.stream().map(id -> new RefundTrigger(id, null)).toList());
+    metrics.swept(ids.size());
+    accepted.run();
   }
 }

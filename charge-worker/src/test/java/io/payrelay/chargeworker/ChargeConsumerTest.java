@@ -42,7 +42,9 @@ class ChargeConsumerTest {
       new ChargeConsumer(
           kafka,
           new RecordReader(EventCatalogue.builtIn()),
-          new Acceptance(Jdbi.create(away), List.of(), InstantSource.system()),
+          new Requests(
+              new Acceptance(Jdbi.create(away), List.of(), InstantSource.system()),
+              new RefundAcceptance(Jdbi.create(away), List.of(), InstantSource.system())),
           new DeadLetters(
               () -> {
                 throw new IllegalStateException("nothing is set aside here");

@@ -6,7 +6,9 @@ import io.payrelay.localstack.TestDatabase;
 import io.payrelay.localstack.TestInfra;
 import io.payrelay.payments.lifecycle.Payment;
 import io.payrelay.payments.lifecycle.PaymentStatus;
+import io.payrelay.payments.lifecycle.Refund;
 import io.payrelay.payments.store.PaymentStore;
+import io.payrelay.payments.store.RefundStore;
 import io.payrelay.platform.config.Secret;
 import io.payrelay.platform.config.Settings;
 import io.payrelay.platform.database.Database;
@@ -113,6 +115,7 @@ final class ChargeFixture implements AutoCloseable {
           .createTopics(
               List.of(
                   new NewTopic(Topic.CHARGE_REQUESTS, 12, (short) 1),
+                  new NewTopic(Topic.REFUND_REQUESTS, 12, (short) 1),
                   new NewTopic(Topic.DEAD_LETTER, 1, (short) 1)))
           .all()
           .get();
@@ -373,6 +376,61 @@ final class ChargeFixture implements AutoCloseable {
                     .mapTo(String.class)
                     .findOne()
                     .orElse("-"));
+  }
+
+  /** Asks for a refund as an upstream does; its event is sent by {@link #sendRefund}. */
+  void insertRefund(String refundId, String paymentId, long amountMinor) {
+    shared
+        .admin()
+        .useHandle(
+            handle ->
+                handle
+                    .createQuery(
+                        "SELECT payrelay.request_refund(:id, :payment_id, :amount, 'USD', trace_id => 'trace-1')")
+                    .bind("id", refundId)
+                    .bind("payment_id", paymentId)
+                    .bind("amount", amountMinor)
+                    .mapTo(String.class)
+                    .one());
+  }
+
+  /** The event of a refund; provider and transaction are not named, as by a plain INSERT. */
+  void sendRefund(String refundId, String paymentId, long amountMinor, Integer partition)
+      throws EncodingException {
+    byte[] value =
+        codec.encode(
+            "RefundRequested",
+            """
+            {"refund_id":"%s","payment_id":"%s","amount_minor":%d,"currency":"USD"}"""
+                .formatted(refundId, paymentId, amountMinor));
+    ProducerRecord<byte[], byte[]> event =
+        new ProducerRecord<>(
+            Topic.REFUND_REQUESTS, partition, paymentId.getBytes(StandardCharsets.UTF_8), value);
+    event.headers().add("ce_type", "RefundRequested".getBytes(StandardCharsets.UTF_8));
+    await(shared.producer().send(event));
+  }
+
+  Refund refund(String refundId) {
+    return workerJdbi()
+        .withHandle(handle -> new RefundStore().find(handle, refundId))
+        .orElseThrow();
+  }
+
+  /** Action and outcome of each attempt at a refund, in order. */
+  List<String> refundAttempts(String refundId) {
+    return workerJdbi()
+        .withHandle(
+            handle ->
+                handle
+                    .createQuery(
+                        """
+                        SELECT a.kind || ' ' || coalesce(a.outcome, '-') FROM payrelay.attempt a
+                        JOIN payrelay.operation o ON o.operation_id = a.operation_id
+                        WHERE o.refund_id = :id ORDER BY a.attempt_number
+                        """)
+                    .bind("id", refundId)
+                    .mapTo(String.class)
+                    .list());
   }
 
   static List<SimulatedCharge> charges(ProviderSimulator simulator, String id) {

@@ -35,7 +35,12 @@ class RecordReaderTest {
   void readsConfluentsFramingByTheFingerprintInItsHeader() throws EncodingException {
     EventCodec confluent =
         EventCodec.confluent(
-            EventCatalogue.builtIn(), Map.of("ChargeRequested", 7, "PaymentStatusChanged", 8));
+            EventCatalogue.builtIn(),
+            Map.of(
+                "ChargeRequested", 7,
+                "PaymentStatusChanged", 8,
+                "RefundRequested", 9,
+                "RefundStatusChanged", 10));
     ConsumerRecord<byte[], byte[]> source =
         new ConsumerRecord<>(Topic.CHARGE_REQUESTS, 0, 0, new byte[0], event(confluent));
     source.headers().add("ce_type", "ChargeRequested".getBytes(UTF_8));
@@ -49,6 +54,38 @@ class RecordReaderTest {
     assertThat(reader.read(source, 0).trigger())
         .extracting(Trigger::paymentId)
         .isEqualTo("payment_1");
+  }
+
+  @Test
+  void readsRefundsFromTheirTopicOnly() throws EncodingException {
+    EventCodec codec = new EventCodec(EventCatalogue.builtIn());
+    String json =
+        """
+        {"refund_id":"refund_1","payment_id":"payment_1","amount_minor":1,"currency":"USD"}""";
+    byte[] refund = codec.encode("RefundRequested", json);
+
+    assertThat(read(Topic.REFUND_REQUESTS, "RefundRequested", refund).trigger())
+        .isEqualTo(
+            new Trigger(
+                "payment_1",
+                null,
+                new RefundTrigger(
+                    "refund_1", new RefundTrigger.Terms("payment_1", null, null, 1, "USD"))));
+    assertThat(read(Topic.REFUND_REQUESTS, "ChargeRequested", event()).problem())
+        .isEqualTo("ce_type is not RefundRequested");
+    assertThat(read(Topic.REFUND_REQUESTS, "RefundRequested", event()).problem())
+        .isEqualTo("value is not a RefundRequested");
+    assertThat(read(Topic.CHARGE_REQUESTS, "RefundRequested", refund).problem())
+        .isEqualTo("ce_type is not ChargeRequested");
+    byte[] nameless = codec.encode("RefundRequested", json.replace("refund_1", ""));
+    assertThat(read(Topic.REFUND_REQUESTS, "RefundRequested", nameless).problem())
+        .isEqualTo("refund_id is not one");
+  }
+
+  private Received read(String topic, String type, byte[] value) {
+    ConsumerRecord<byte[], byte[]> source = new ConsumerRecord<>(topic, 0, 0, new byte[0], value);
+    source.headers().add("ce_type", type.getBytes(UTF_8));
+    return reader.read(source, 0);
   }
 
   private Received read(byte[] type, byte[] value) {

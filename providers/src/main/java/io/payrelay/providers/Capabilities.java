@@ -11,10 +11,26 @@ import java.time.Duration;
  *     inside it is no answer
  * @param cancel can a charge that is not paid yet be cancelled?
  * @param refunds what can be given back
+ * @param transactionObject which of the provider's objects gives the canonical transaction id, by
+ *     the provider's name for it; answers, webhooks and settlement all name money by that
+ * @param amounts its units of money
  */
 public record Capabilities(
     Duration keyLifetime,
     boolean queryByPaymentId,
     Duration queryLag,
     boolean cancel,
-    RefundSupport refunds) {}
+    RefundSupport refunds,
+    String transactionObject,
+    Amounts amounts) {
+
+  /** A provider of charges in minor units. */
+  public Capabilities(
+      Duration keyLifetime,
+      boolean queryByPaymentId,
+      Duration queryLag,
+      boolean cancel,
+      RefundSupport refunds) {
+    this(keyLifetime, queryByPaymentId, queryLag, cancel, refunds, "charge", Amounts.MINOR_UNITS);
+  }
+}

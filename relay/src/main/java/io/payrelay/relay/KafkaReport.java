@@ -83,9 +83,11 @@ public record KafkaReport(
       warnings.addAll(TopicCheck.warnings(admin, wanted));
       Map<String, Integer> partitions = TopicCheck.partitions(admin, wanted);
       List<GroupLag> groups = new ArrayList<>();
-      Integer requestPartitions = partitions.get(Topic.CHARGE_REQUESTS);
-      if (requestPartitions != null) {
-        lag(admin, groupId, Topic.CHARGE_REQUESTS, requestPartitions, groups, warnings);
+      for (String topic : List.of(Topic.CHARGE_REQUESTS, Topic.REFUND_REQUESTS)) {
+        Integer requestPartitions = partitions.get(topic);
+        if (requestPartitions != null) {
+          lag(admin, groupId, topic, requestPartitions, groups, warnings);
+        }
       }
       return new KafkaReport(
           clusterId,

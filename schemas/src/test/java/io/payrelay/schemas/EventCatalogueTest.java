@@ -39,7 +39,12 @@ class EventCatalogueTest {
 
     assertThat(catalogue.all())
         .extracting(EventType::name)
-        .containsExactly("ChargeRequested", "PaymentStatusChanged", "OrderPlaced");
+        .containsExactly(
+            "ChargeRequested",
+            "PaymentStatusChanged",
+            "RefundRequested",
+            "RefundStatusChanged",
+            "OrderPlaced");
     assertThat(catalogue.find("OrderPlaced").orElseThrow().upstream()).isTrue();
     assertThat(catalogue.ownTopics()).containsExactly(Topic.forEvents("shop.orders"));
     assertThat(new EventCodec(catalogue).encode("OrderPlaced", "{\"id\": \"1\"}")).isNotEmpty();

@@ -169,7 +169,12 @@ class EventCodecTest {
     EventCatalogue catalogue = EventCatalogue.builtIn();
     EventCodec confluent =
         EventCodec.confluent(
-            catalogue, Map.of("ChargeRequested", 0x01020304, "PaymentStatusChanged", 2));
+            catalogue,
+            Map.of(
+                "ChargeRequested", 0x01020304,
+                "PaymentStatusChanged", 2,
+                "RefundRequested", 3,
+                "RefundStatusChanged", 4));
     byte[] plain = codec.encode("ChargeRequested", CHARGE.formatted(""));
 
     byte[] bytes = confluent.encode("ChargeRequested", CHARGE.formatted(""));

@@ -32,7 +32,9 @@ class MigrationsIT {
               rows(owner, "SELECT event_type, topic, upstream FROM payrelay.event_type ORDER BY 1"))
           .containsExactly(
               "ChargeRequested|payrelay.charge-requests|t",
-              "PaymentStatusChanged|payrelay.payment-status|f");
+              "PaymentStatusChanged|payrelay.payment-status|f",
+              "RefundRequested|payrelay.refund-requests|t",
+              "RefundStatusChanged|payrelay.refund-status|f");
     }
   }
 

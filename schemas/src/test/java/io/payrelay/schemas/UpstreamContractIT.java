@@ -460,6 +460,10 @@ class UpstreamContractIT {
         "SELECT 1 FROM payrelay.payment",
         "SELECT 1 FROM payrelay.outbox",
         "SELECT 1 FROM payrelay.payment_event",
+        "SELECT 1 FROM payrelay.refund",
+        "SELECT 1 FROM payrelay.refund_event",
+        "SELECT 1 FROM payrelay.refundable('x')",
+        "UPDATE payrelay.refund SET amount_minor = 1",
         "SELECT 1 FROM payrelay.ledger_entry",
         "SELECT 1 FROM payrelay.exception_case",
         "UPDATE payrelay.payment SET amount_minor = 1",
@@ -539,7 +543,7 @@ class UpstreamContractIT {
   void mayReadCurrenciesAndEventTypes() throws SQLException {
     assertThat(value(upstream, "SELECT exponent FROM payrelay.currency WHERE code = 'JPY'"))
         .isEqualTo("0");
-    assertThat(value(upstream, "SELECT count(*) FROM payrelay.event_type")).isEqualTo("2");
+    assertThat(value(upstream, "SELECT count(*) FROM payrelay.event_type")).isEqualTo("4");
   }
 
   @Test
@@ -578,6 +582,17 @@ class UpstreamContractIT {
       refused(early, payment("early_0001", "o", "", ""), "42501", "permission denied");
       refused(early, requested("early_0001", "o"), "42501", "permission denied");
       refused(early, event("x", "'{}'"), "42501", "permission denied");
+      refused(
+          early,
+          "SELECT payrelay.request_refund('early_r01', 'early_0001', 1, 'EUR')",
+          "42501",
+          "permission denied");
+      refused(
+          early,
+          "INSERT INTO payrelay.refund (refund_id, payment_id, amount_minor, currency)"
+              + " VALUES ('early_r01', 'early_0001', 1, 'EUR')",
+          "42501",
+          "permission denied");
       refused(worker, event("x", "'{}'"), "42501", "permission denied");
     }
   }

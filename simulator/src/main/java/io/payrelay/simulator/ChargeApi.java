@@ -2,10 +2,6 @@ package io.payrelay.simulator;
 
 import io.javalin.http.Context;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.time.Duration;
-import java.util.Arrays;
-import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,22 +9,15 @@ import org.jspecify.annotations.Nullable;
  * Thread-safe.
  */
 final class ChargeApi {
-  private static final int BODY_BYTES_MAX = 64 * 1024;
-  private static final int KEY_LENGTH_MAX = 255;
   private static final String INSUFFICIENT_FUNDS = "insufficient_funds";
-  private static final byte[] PROXY_PAGE =
-      "<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>"
-          .getBytes(StandardCharsets.UTF_8);
 
   private final SimulatorConfig config;
   private final FaultPlan plan;
   private final Scripts<Fault> scripts;
   private final Ledger ledger;
-  private final IdempotencyKeys keys;
+  private final MoneyCalls calls;
   private final WebhookSender webhooks;
-  private final Connections connections;
   private final DelayedTasks tasks;
-  private final Replies replies;
   private final Counters counters;
 
   /** Who decided what happens to a call. */
@@ -38,9 +27,8 @@ final class ChargeApi {
     SEED
   }
 
-  /** One call that passed validation, with what is going to happen to it. */
+  /** A valid call, with what is going to happen to it. */
   private record Call(
-      Context ctx,
       String key,
       ChargeRequest request,
       Ledger.MerchantTransaction transaction,
@@ -52,76 +40,66 @@ final class ChargeApi {
       FaultPlan plan,
       Scripts<Fault> scripts,
       Ledger ledger,
+      MoneyCalls calls,
       WebhookSender webhooks,
-      Connections connections,
       DelayedTasks tasks,
-      Replies replies,
       Counters counters) {
     this.config = config;
     this.plan = plan;
     this.scripts = scripts;
     this.ledger = ledger;
-    keys = new IdempotencyKeys(config.keyLife(), config.clock());
+    this.calls = calls;
     this.webhooks = webhooks;
-    this.connections = connections;
     this.tasks = tasks;
-    this.replies = replies;
     this.counters = counters;
   }
 
   void create(Context ctx) throws IOException {
-    String key = key(ctx);
-    byte[] body = body(ctx);
-    Call call = call(ctx, key, ChargeRequest.parse(body));
+    String key = Requests.key(ctx);
+    byte[] body = Requests.body(ctx);
+    Call call = call(key, ChargeRequest.parse(body));
     counters.chargeCalls.increment();
-    switch (call.fault()) {
-      case RESET_BEFORE, NOT_PROCESSED, RATE_LIMITED -> replies.later(ctx, () -> refuse(call));
-      default -> claim(call, body);
-    }
-  }
-
-  private static String key(Context ctx) {
-    String key = ctx.header("Idempotency-Key");
-    if (key == null || key.isBlank()) {
-      throw InvalidRequestException.badRequest(
-          "idempotency_key_missing", "the header Idempotency-Key is required");
-    }
-    if (key.length() > KEY_LENGTH_MAX) {
-      throw InvalidRequestException.badRequest(
-          "idempotency_key_invalid",
-          "the header Idempotency-Key is longer than " + KEY_LENGTH_MAX + " characters");
-    }
-    return key;
-  }
-
-  private static byte[] body(Context ctx) throws IOException {
-    int announced = ctx.req().getContentLength();
-    int limit = announced >= 0 && announced <= BODY_BYTES_MAX ? announced : BODY_BYTES_MAX + 1;
-    byte[] body = ctx.req().getInputStream().readNBytes(limit);
-    if (body.length > BODY_BYTES_MAX) {
-      throw new InvalidRequestException(
-          413, "body_too_large", "the body is larger than " + BODY_BYTES_MAX + " bytes");
-    }
-    return body;
+    // A special payment method spoils the execution, not the replay of it: pm_timeout_after answers
+    // the second call.
+    boolean spoilsReplay = call.origin() != Origin.PAYMENT_METHOD;
+    calls.run(new MoneyCalls.Call(ctx, key, body, call.fault(), spoilsReplay, () -> execute(call)));
   }
 
   /** A script goes before a special payment method, that before the seeded plan. */
-  private Call call(Context ctx, String key, ChargeRequest request) {
+  private Call call(String key, ChargeRequest request) {
     String id = request.merchantTransactionId();
     Ledger.MerchantTransaction transaction = ledger.transaction(id);
-    int number = transaction.nextCall();
+    int number = transaction.numbers().nextCall();
     Fault scripted = scripts.next(id);
     if (scripted != null) {
-      return new Call(ctx, key, request, transaction, scripted, Origin.SCRIPT);
+      return new Call(key, request, transaction, scripted, Origin.SCRIPT);
     }
-    Fault special = specialPaymentMethod(request.paymentMethod(), number);
+    Fault special = special(request.paymentMethod(), number, config);
     if (special != null) {
-      return new Call(ctx, key, request, transaction, special, Origin.PAYMENT_METHOD);
+      return new Call(key, request, transaction, special, Origin.PAYMENT_METHOD);
     }
-    return new Call(ctx, key, request, transaction, plan.call(id, number), Origin.SEED);
+    return new Call(key, request, transaction, plan.call(id, number), Origin.SEED);
   }
 
-  private @Nullable Fault specialPaymentMethod(@Nullable String paymentMethod, int callNumber) {
+  /** Has the payment method a meaning of its own? */
+  static boolean isSpecial(String paymentMethod) {
+    return switch (paymentMethod) {
+      case "pm_decline",
+          "pm_pending",
+          "pm_pending_fail",
+          "pm_slow",
+          "pm_wrong_amount",
+          "pm_500_after",
+          "pm_timeout_after",
+          "pm_503" ->
+          true;
+      default -> false;
+    };
+  }
+
+  /** What happens to a call with a special payment method; null for the others. */
+  static @Nullable Fault special(
+      @Nullable String paymentMethod, int callNumber, SimulatorConfig config) {
     if (paymentMethod == null) {
       return null;
     }
@@ -138,84 +116,13 @@ final class ChargeApi {
     };
   }
 
-  private CompletableFuture<Void> refuse(Call call) {
-    counters.count(call.fault());
-    switch (call.fault()) {
-      case RATE_LIMITED -> {
-        call.ctx().header("Retry-After", "1");
-        Replies.send(call.ctx(), Answer.error(429, "rate_limited"));
-      }
-      case NOT_PROCESSED -> Replies.send(call.ctx(), Answer.error(503, "not_processed"));
-      default -> Connections.reset(call.ctx().req());
-    }
-    return Replies.done();
-  }
-
-  private void claim(Call call, byte[] body) {
-    IdempotencyKeys.Claim claim = keys.claim(call.key(), body);
-    switch (claim.state()) {
-      case CLAIMED -> {
-        // The money moves at the end of the delay: until then the key is in use and a query finds
-        // nothing.
-        Duration extra = call.fault() == Fault.SLOW ? config.slowDelay() : Duration.ZERO;
-        replies.later(call.ctx(), extra, () -> executeAndDeliver(call, claim.entry()));
-      }
-      case COMPLETED -> replies.later(call.ctx(), () -> replay(call, claim));
-      case IN_USE -> answerLater(call, Answer.error(409, "idempotency_key_in_use"));
-      case MISMATCH -> answerLater(call, Answer.error(422, "idempotency_mismatch"));
-    }
-  }
-
-  private void answerLater(Call call, Answer answer) {
-    replies.later(
-        call.ctx(),
-        () -> {
-          Replies.send(call.ctx(), answer);
-          return Replies.done();
-        });
-  }
-
-  private CompletableFuture<Void> replay(Call call, IdempotencyKeys.Claim claim) {
-    counters.replays.increment();
-    call.ctx().header("Idempotent-Replayed", "true");
-    Answer stored = claim.answer();
-    if (stored == null) {
-      throw new IllegalStateException("a completed key has an answer");
-    }
-    // A special payment method spoils the execution, not the replay of it: pm_timeout_after answers
-    // the second call.
-    Fault fault = call.origin() == Origin.PAYMENT_METHOD ? Fault.NONE : call.fault();
-    return deliver(call.ctx(), fault, stored);
-  }
-
-  private CompletableFuture<Void> executeAndDeliver(Call call, IdempotencyKeys.Entry key) {
-    boolean executed = false;
-    Answer answer;
-    try {
-      answer = execute(call);
-      key.complete(answer);
-      executed = true;
-    } finally {
-      if (!executed) {
-        keys.abandon(call.key(), key);
-      }
-    }
-    return deliver(call.ctx(), call.fault(), answer);
-  }
-
   private Answer execute(Call call) {
     Fault fault = call.fault();
     Outcome outcome = outcome(call);
     ChargeRequest request = call.request();
-    switch (fault) {
-      case SLOW, DECLINE, PENDING, PENDING_THEN_FAILED, WRONG_AMOUNT, ERROR_500_AFTER ->
-          counters.count(fault);
-      default -> {
-        // The others take effect on delivery and are counted there.
-      }
-    }
     Ledger.Entry entry =
         ledger.create(
+            "ch_",
             request,
             fault == Fault.WRONG_AMOUNT ? request.amountMinor() + 1 : request.amountMinor(),
             firstStatus(outcome),
@@ -226,9 +133,6 @@ final class ChargeApi {
     webhooks.publish(entry, charge);
     if (charge.status() == ChargeStatus.PENDING) {
       tasks.after(config.pendingSettleDelay(), () -> settle(entry, outcome));
-    }
-    if (fault == Fault.ERROR_500_AFTER) {
-      return Answer.error(500, "api_error");
     }
     return outcome == Outcome.DECLINED
         ? Answer.declined(charge, INSUFFICIENT_FUNDS)
@@ -264,32 +168,5 @@ final class ChargeApi {
     if (settled != null) {
       webhooks.publish(entry, settled);
     }
-  }
-
-  /** The charge is in the ledger; what reaches the client is another matter. */
-  private CompletableFuture<Void> deliver(Context ctx, Fault fault, Answer answer) {
-    switch (fault) {
-      case RESET_AFTER -> {
-        counters.count(Fault.RESET_AFTER);
-        Connections.reset(ctx.req());
-      }
-      case TIMEOUT_AFTER -> {
-        counters.count(Fault.TIMEOUT_AFTER);
-        return connections.hang(ctx.req());
-      }
-      case TRUNCATED_BODY -> {
-        counters.count(Fault.TRUNCATED_BODY);
-        byte[] body = answer.body();
-        Replies.send(ctx, 200, Arrays.copyOf(body, body.length / 2));
-      }
-      case HTML_502_AFTER -> {
-        counters.count(Fault.HTML_502_AFTER);
-        // The proxy does not know the provider's headers.
-        ctx.removeHeader("Idempotent-Replayed");
-        ctx.status(502).contentType("text/html").result(PROXY_PAGE);
-      }
-      default -> Replies.send(ctx, answer);
-    }
-    return Replies.done();
   }
 }

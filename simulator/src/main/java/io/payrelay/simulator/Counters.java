@@ -7,6 +7,7 @@ import java.util.concurrent.atomic.LongAdder;
 /** The running counts behind {@link SimulatorStats}. Thread-safe. */
 final class Counters {
   final LongAdder chargeCalls = new LongAdder();
+  final LongAdder refundCalls = new LongAdder();
   final LongAdder replays = new LongAdder();
   final LongAdder queries = new LongAdder();
   final LongAdder webhookEvents = new LongAdder();
@@ -30,7 +31,7 @@ final class Counters {
     increment(webhookFaults, fault);
   }
 
-  SimulatorStats snapshot(Ledger ledger) {
+  SimulatorStats snapshot(Ledger ledger, Refunds refunds) {
     Map<WebhookFault, Long> webhooks = sums(WebhookFault.class, webhookFaults, WebhookFault.NONE);
     return new SimulatorStats(
         chargeCalls.sum(),
@@ -47,7 +48,10 @@ final class Counters {
         webhooks.getOrDefault(WebhookFault.LOST, 0L),
         webhookAttemptsFailed.sum(),
         webhooksGivenUp.sum(),
-        webhooksWithoutTarget.sum());
+        webhooksWithoutTarget.sum(),
+        refundCalls.sum(),
+        refunds.size(),
+        refunds.idsRefundedTwice());
   }
 
   private static <K extends Enum<K>> Map<K, LongAdder> adders(Class<K> type) {

@@ -1,6 +1,6 @@
 package io.payrelay.simulator;
 
-/** What happens to one call of {@code POST /v1/charges}, beside its honest answer. */
+/** What happens to one call that moves money, beside its honest answer. */
 public enum Fault {
   /** The honest answer. */
   NONE,
@@ -30,6 +30,8 @@ public enum Fault {
   PENDING,
   /** The charge is pending and fails later. */
   PENDING_THEN_FAILED,
+  /** For a refund: it succeeds and fails later, so that its money comes back. Else honest. */
+  SUCCEEDED_THEN_FAILED,
   /** One minor unit too much is charged. Never part of a profile. */
   WRONG_AMOUNT
 }

@@ -15,7 +15,8 @@ final class FaultPlan {
     CALL(1),
     OUTCOME(2),
     QUERY(3),
-    WEBHOOK(4);
+    WEBHOOK(4),
+    REFUND_OUTCOME(5);
 
     private final long salt;
 
@@ -49,6 +50,14 @@ final class FaultPlan {
   Outcome outcome(String merchantTransactionId, int number) {
     return pick(
         profile.outcomes(), Outcome.SUCCEEDED, draw(Draw.OUTCOME, merchantTransactionId, number));
+  }
+
+  /** What becomes of the n-th refund, counted from 1, that is executed for the id. */
+  RefundOutcome refundOutcome(String merchantRefundId, int number) {
+    return pick(
+        profile.refunds(),
+        RefundOutcome.SUCCEEDED,
+        draw(Draw.REFUND_OUTCOME, merchantRefundId, number));
   }
 
   /** The fault of the n-th query, counted from 1, for the id. */

@@ -8,15 +8,15 @@ import java.util.Map;
  * How often each fault strikes, in basis points (1/10,000) of the calls that may be struck.
  * Immutable.
  *
- * <p>A call, query or event is hit by at most one fault of its table. Faults of charges and queries
- * stop after {@link #faultyCalls()} calls of one merchant_transaction_id, so that every payment can
- * be resolved by retry or query. Webhooks may be lost for good.
+ * <p>A call, query or event is hit by at most one fault of its table. Faults of calls and queries
+ * stop after {@link #faultyCalls()} of them for one merchant_transaction_id or merchant_refund_id,
+ * so that every payment can be resolved by retry or query. Webhooks may be lost for good.
  */
 // The maps are unmodifiable, which the checker cannot see.
 @SuppressWarnings("ImmutableEnumChecker")
 public enum FaultProfile {
   /** Honest and prompt. */
-  NONE(0, Map.of(), Map.of(), Map.of(), Map.of()),
+  NONE(0, Map.of(), Map.of(), Map.of(), Map.of(), Map.of()),
 
   /** A few percent of everything: about one first call in five is hit. */
   DEFAULT(
@@ -35,6 +35,11 @@ public enum FaultProfile {
           Outcome.DECLINED, 300,
           Outcome.PENDING_THEN_SUCCEEDED, 400,
           Outcome.PENDING_THEN_FAILED, 100),
+      Map.of(
+          RefundOutcome.FAILED, 200,
+          RefundOutcome.PENDING_THEN_SUCCEEDED, 500,
+          RefundOutcome.PENDING_THEN_FAILED, 100,
+          RefundOutcome.SUCCEEDED_THEN_FAILED, 100),
       Map.of(QueryFault.UNAVAILABLE, 200, QueryFault.TIMEOUT, 100),
       Map.of(
           WebhookFault.LOST, 300,
@@ -60,6 +65,11 @@ public enum FaultProfile {
           Outcome.DECLINED, 600,
           Outcome.PENDING_THEN_SUCCEEDED, 900,
           Outcome.PENDING_THEN_FAILED, 300),
+      Map.of(
+          RefundOutcome.FAILED, 500,
+          RefundOutcome.PENDING_THEN_SUCCEEDED, 1500,
+          RefundOutcome.PENDING_THEN_FAILED, 300,
+          RefundOutcome.SUCCEEDED_THEN_FAILED, 500),
       Map.of(QueryFault.UNAVAILABLE, 1000, QueryFault.TIMEOUT, 500),
       Map.of(
           WebhookFault.LOST, 1500,
@@ -71,6 +81,7 @@ public enum FaultProfile {
   private final int faultyCalls;
   private final Map<Fault, Integer> calls;
   private final Map<Outcome, Integer> outcomes;
+  private final Map<RefundOutcome, Integer> refunds;
   private final Map<QueryFault, Integer> queries;
   private final Map<WebhookFault, Integer> webhooks;
 
@@ -78,11 +89,13 @@ public enum FaultProfile {
       int faultyCalls,
       Map<Fault, Integer> calls,
       Map<Outcome, Integer> outcomes,
+      Map<RefundOutcome, Integer> refunds,
       Map<QueryFault, Integer> queries,
       Map<WebhookFault, Integer> webhooks) {
     this.faultyCalls = faultyCalls;
     this.calls = inDeclarationOrder(calls);
     this.outcomes = inDeclarationOrder(outcomes);
+    this.refunds = inDeclarationOrder(refunds);
     this.queries = inDeclarationOrder(queries);
     this.webhooks = inDeclarationOrder(webhooks);
   }
@@ -98,6 +111,10 @@ public enum FaultProfile {
 
   Map<Outcome, Integer> outcomes() {
     return outcomes;
+  }
+
+  Map<RefundOutcome, Integer> refunds() {
+    return refunds;
   }
 
   Map<QueryFault, Integer> queries() {

@@ -27,20 +27,20 @@ final class IdempotencyKeys {
    *
    * @param answer the stored answer, only if COMPLETED
    */
-  record Claim(State state, Entry entry, @Nullable Answer answer) {}
+  record Claim(State state, Entry entry, @Nullable Response answer) {}
 
   /** One remembered key. */
   static final class Entry {
     private final byte[] bodyDigest;
     private final Instant createdAt;
-    private volatile @Nullable Answer answer;
+    private volatile @Nullable Response answer;
 
     private Entry(byte[] bodyDigest, Instant createdAt) {
       this.bodyDigest = bodyDigest;
       this.createdAt = createdAt;
     }
 
-    void complete(Answer stored) {
+    void complete(Response stored) {
       answer = stored;
     }
   }
@@ -66,7 +66,7 @@ final class IdempotencyKeys {
     if (!MessageDigest.isEqual(current.bodyDigest, digest)) {
       return new Claim(State.MISMATCH, current, null);
     }
-    Answer answer = current.answer;
+    Response answer = current.answer;
     return new Claim(answer == null ? State.IN_USE : State.COMPLETED, current, answer);
   }
 

@@ -6,7 +6,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * charge's status is guarded by its entry, the order by the list.
  */
 final class Ledger {
-  private final String idPrefix;
+  private final String idStamp;
   private final List<Entry> entries = new ArrayList<>();
   private final Map<String, Entry> entriesById = new ConcurrentHashMap<>();
   private final Map<String, MerchantTransaction> transactions = new ConcurrentHashMap<>();
@@ -24,26 +24,16 @@ final class Ledger {
    *     charges
    */
   Ledger(Instant startedAt) {
-    idPrefix = "ch_" + Long.toString(startedAt.toEpochMilli(), 36) + "_";
+    idStamp = Long.toString(startedAt.toEpochMilli(), 36) + "_";
   }
 
   /** What is known of one merchant_transaction_id, even before it has a charge. */
   static final class MerchantTransaction {
-    private final AtomicInteger calls = new AtomicInteger();
-    private final AtomicInteger queries = new AtomicInteger();
-    private final AtomicInteger events = new AtomicInteger();
+    private final CallNumbers numbers = new CallNumbers();
     private final List<Entry> charges = new ArrayList<>(1);
 
-    int nextCall() {
-      return calls.incrementAndGet();
-    }
-
-    int nextQuery() {
-      return queries.incrementAndGet();
-    }
-
-    int nextEvent() {
-      return events.incrementAndGet();
+    CallNumbers numbers() {
+      return numbers;
     }
 
     synchronized List<Entry> charges() {
@@ -88,12 +78,13 @@ final class Ledger {
       return charge;
     }
 
-    synchronized WebhookEvent addEvent(Charge changed, Instant at) {
-      String id = "evt_" + changed.id().substring("ch_".length()) + "_" + (events.size() + 1);
-      WebhookEvent event =
-          new WebhookEvent(id, "charge." + changed.status().wireName(), at, changed);
-      events.add(event);
-      return event;
+    /** Keeps an event of this charge, made with the id that it is to have. */
+    synchronized WebhookEvent addEvent(Function<String, WebhookEvent> event) {
+      String id = charge.id();
+      WebhookEvent made =
+          event.apply("evt_" + id.substring(id.indexOf('_') + 1) + "_" + (events.size() + 1));
+      events.add(made);
+      return made;
     }
 
     synchronized List<WebhookEvent> events() {
@@ -113,7 +104,7 @@ final class Ledger {
           now.createdAt(),
           idempotencyKey,
           now.moneyMoved(),
-          transaction.calls.get());
+          transaction.numbers.calls());
     }
   }
 
@@ -125,7 +116,13 @@ final class Ledger {
     return entriesById.get(chargeId);
   }
 
+  /**
+   * Keeps a new charge.
+   *
+   * @param kind how its id begins
+   */
   Entry create(
+      String kind,
       ChargeRequest request,
       long amountMinor,
       ChargeStatus status,
@@ -137,7 +134,7 @@ final class Ledger {
     synchronized (entries) {
       Charge charge =
           new Charge(
-              idPrefix + Integer.toString(entries.size() + 1, 36),
+              kind + idStamp + Integer.toString(entries.size() + 1, 36),
               request.merchantTransactionId(),
               status,
               amountMinor,

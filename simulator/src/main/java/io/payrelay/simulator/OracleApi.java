@@ -2,6 +2,7 @@ package io.payrelay.simulator;
 
 import io.javalin.http.Context;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Pattern;
 
@@ -13,11 +14,13 @@ final class OracleApi {
   private static final Pattern LIMIT = Pattern.compile("[0-9]{1,9}");
 
   private final Ledger ledger;
+  private final Refunds refunds;
   private final WebhookSender webhooks;
   private final Counters counters;
 
-  OracleApi(Ledger ledger, WebhookSender webhooks, Counters counters) {
+  OracleApi(Ledger ledger, Refunds refunds, WebhookSender webhooks, Counters counters) {
     this.ledger = ledger;
+    this.refunds = refunds;
     this.webhooks = webhooks;
     this.counters = counters;
   }
@@ -37,9 +40,15 @@ final class OracleApi {
     SimulatorJson.oracle(charges, ctx.outputStream());
   }
 
+  /** {@code GET /_sim/refunds}: everything. */
+  void refunds(Context ctx) throws IOException {
+    ctx.contentType("application/json");
+    SimulatorJson.oracleRefunds(refunds.refunds(), ctx.outputStream());
+  }
+
   /** {@code GET /_sim/stats}. */
   void stats(Context ctx) {
-    Replies.send(ctx, 200, SimulatorJson.stats(counters.snapshot(ledger)));
+    Replies.send(ctx, 200, SimulatorJson.stats(counters.snapshot(ledger, refunds)));
   }
 
   /** {@code GET /_sim/health}. */
@@ -48,8 +57,8 @@ final class OracleApi {
   }
 
   /**
-   * {@code POST /_sim/webhooks/redeliver?merchant_transaction_id=X}: all events of its charges once
-   * more.
+   * {@code POST /_sim/webhooks/redeliver?merchant_transaction_id=X}: all events of its charges and
+   * their refunds once more.
    */
   void redeliver(Context ctx) {
     String id = ctx.queryParam("merchant_transaction_id");
@@ -57,8 +66,11 @@ final class OracleApi {
       throw InvalidRequestException.badRequest(
           "parameter_missing", "merchant_transaction_id is missing");
     }
-    List<WebhookEvent> events =
-        ledger.transaction(id).charges().stream().flatMap(e -> e.events().stream()).toList();
+    List<WebhookEvent> events = new ArrayList<>();
+    for (Ledger.Entry charge : ledger.transaction(id).charges()) {
+      events.addAll(charge.events());
+      refunds.ofCharge(charge.charge().id()).forEach(refund -> events.addAll(refund.events()));
+    }
     webhooks.redeliver(events);
     ctx.contentType("application/json").result("{\"events\":" + events.size() + "}");
   }

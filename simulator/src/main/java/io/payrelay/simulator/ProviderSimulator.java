@@ -4,6 +4,8 @@ import io.javalin.Javalin;
 import io.javalin.compression.CompressionStrategy;
 import io.javalin.config.JavalinConfig;
 import io.javalin.http.Context;
+import io.payrelay.simulator.stripe.StripeError;
+import io.payrelay.simulator.stripe.StripeJson;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
@@ -28,6 +30,35 @@ public final class ProviderSimulator implements AutoCloseable {
   private static final int HTTP_THREADS_MAX = 16;
   private static final int HTTP_THREADS_MIN = 4;
   private static final int BACKLOG = 1024;
+  private static final MoneyCalls.Refusals GENERIC_REFUSALS =
+      new MoneyCalls.Refusals(
+          Answer.error(429, "rate_limited"),
+          Answer.error(503, "not_processed"),
+          Answer.error(409, "idempotency_key_in_use"),
+          Answer.error(422, "idempotency_mismatch"),
+          Answer.error(500, "api_error"));
+  private static final String STRIPE_PATH = "/stripe";
+  private static final MoneyCalls.Refusals STRIPE_REFUSALS =
+      new MoneyCalls.Refusals(
+          stripe(429, "invalid_request_error", "rate_limit", "Too many requests."),
+          stripe(
+              429,
+              "invalid_request_error",
+              "lock_timeout",
+              "This object cannot be accessed right now because another API request is accessing"
+                  + " it. Retry the request."),
+          stripe(
+              409,
+              "invalid_request_error",
+              "idempotency_key_in_use",
+              "There is currently another in-progress request using this Idempotent Key."),
+          stripe(
+              400,
+              "idempotency_error",
+              null,
+              "Keys for idempotent requests can only be used with the same parameters they were"
+                  + " first used with."),
+          stripe(500, "api_error", null, "An unknown error occurred."));
   private static final Duration IDLE_MARGIN = Duration.ofSeconds(30);
 
   private final SimulatorConfig config;
@@ -38,6 +69,8 @@ public final class ProviderSimulator implements AutoCloseable {
   private final Counters counters = new Counters();
   private final DelayedTasks tasks = new DelayedTasks();
   private final Ledger ledger;
+  private final Refunds refunds = new Refunds();
+  private final StripeIntents stripeIntents;
   private final WebhookSender webhooks;
   private final Connections connections;
   private final Javalin server;
@@ -50,27 +83,16 @@ public final class ProviderSimulator implements AutoCloseable {
     webhooks = new WebhookSender(config, plan, webhookScripts, counters, tasks);
     connections = new Connections(config.hangMax(), tasks);
     Replies replies = new Replies(tasks, config.latency());
-    ChargeApi charges =
-        new ChargeApi(
-            config, plan, callScripts, ledger, webhooks, connections, tasks, replies, counters);
     QueryApi queries =
         new QueryApi(config, plan, queryScripts, ledger, webhooks, connections, replies, counters);
-    OracleApi oracle = new OracleApi(ledger, webhooks, counters);
+    stripeIntents = new StripeIntents(config, ledger, webhooks, tasks);
     server =
         Javalin.create(
             javalin -> {
               configureHttp(javalin);
-              javalin.routes.before("/v1/*", this::authenticate);
-              javalin.routes.post("/v1/charges", charges::create);
-              javalin.routes.get("/v1/charges", queries::list);
-              javalin.routes.get("/v1/charges/{id}", queries::get);
-              javalin.routes.post("/v1/charges/{id}/cancel", queries::cancel);
-              javalin.routes.get("/_sim/charges", oracle::charges);
-              javalin.routes.get("/_sim/stats", oracle::stats);
-              javalin.routes.get("/_sim/health", oracle::health);
-              javalin.routes.post("/_sim/webhooks/redeliver", oracle::redeliver);
-              javalin.routes.exception(
-                  InvalidRequestException.class, (e, ctx) -> Replies.send(ctx, e.answer()));
+              genericRoutes(javalin, plan, queries, replies);
+              stripeRoutes(javalin, plan, queries, replies);
+              oracleRoutes(javalin);
             });
   }
 
@@ -96,6 +118,11 @@ public final class ProviderSimulator implements AutoCloseable {
     return URI.create("http://" + config.host() + ":" + port());
   }
 
+  /** Where it speaks Stripe's API, without /v1 and without a slash at the end. */
+  public URI stripeUrl() {
+    return URI.create(baseUrl() + STRIPE_PATH);
+  }
+
   /** The port it serves on. */
   public int port() {
     return server.port();
@@ -106,9 +133,14 @@ public final class ProviderSimulator implements AutoCloseable {
     return ledger.charges(null, Integer.MAX_VALUE);
   }
 
+  /** All refunds in the order of their creation: the oracle of money given back. */
+  public List<SimulatedRefund> refunds() {
+    return refunds.refunds();
+  }
+
   /** Counts since the start. */
   public SimulatorStats stats() {
-    return counters.snapshot(ledger);
+    return counters.snapshot(ledger, refunds);
   }
 
   /** Sends webhooks to this address from now on; null drops them. */
@@ -116,9 +148,35 @@ public final class ProviderSimulator implements AutoCloseable {
     webhooks.target(target);
   }
 
-  /** Orders faults for the next calls of {@code POST /v1/charges} with this id, one per call. */
-  public void script(String merchantTransactionId, Fault... faults) {
-    callScripts.add(merchantTransactionId, List.of(faults));
+  /**
+   * Orders faults for the next calls that move money with this merchant_transaction_id or
+   * merchant_refund_id, one per call.
+   */
+  public void script(String merchantId, Fault... faults) {
+    callScripts.add(merchantId, List.of(faults));
+  }
+
+  /** Sends webhooks of the Stripe face to this address from now on; null drops them. */
+  public void stripeWebhookTarget(@Nullable URI target) {
+    webhooks.stripeTarget(target);
+  }
+
+  /**
+   * Tells of a dispute of a payment made through the Stripe face, as Stripe does.
+   *
+   * @param type what follows {@code charge.dispute.}: created, funds_withdrawn, closed ...
+   * @param status the dispute's: needs_response, won, lost, warning_needs_response ...
+   */
+  public void stripeDispute(String paymentIntentId, String type, String status) {
+    StripeIntents.Held held = stripeIntents.find(paymentIntentId);
+    if (held == null) {
+      throw new IllegalArgumentException("there is no such payment intent");
+    }
+    String id = "dp_" + paymentIntentId.substring("pi_".length());
+    stripeIntents.publish(
+        held,
+        "charge.dispute." + type,
+        StripeJson.dispute(held.intent(), id, status, config.clock().instant()));
   }
 
   /** Orders faults for the next queries of this id, one per query. */
@@ -144,11 +202,90 @@ public final class ProviderSimulator implements AutoCloseable {
     server.stop();
   }
 
-  private void authenticate(Context ctx) {
+  private static Response stripe(int status, String type, @Nullable String code, String message) {
+    return StripeResponse.of(StripeError.of(status, type, code, message));
+  }
+
+  private void genericRoutes(
+      JavalinConfig javalin, FaultPlan plan, QueryApi queries, Replies replies) {
+    MoneyCalls calls = new MoneyCalls(config, connections, replies, counters, GENERIC_REFUSALS);
+    ChargeApi charges =
+        new ChargeApi(config, plan, callScripts, ledger, calls, webhooks, tasks, counters);
+    RefundApi giving =
+        new RefundApi(
+            config,
+            plan,
+            callScripts,
+            ledger,
+            refunds,
+            calls,
+            queries,
+            webhooks,
+            tasks,
+            replies,
+            counters);
+    javalin.routes.before("/v1/*", ctx -> authenticate(ctx, Answer.error(401, "authentication")));
+    javalin.routes.post("/v1/charges", charges::create);
+    javalin.routes.get("/v1/charges", queries::list);
+    javalin.routes.get("/v1/charges/{id}", queries::get);
+    javalin.routes.post("/v1/charges/{id}/cancel", queries::cancel);
+    javalin.routes.post("/v1/refunds", giving::create);
+    javalin.routes.get("/v1/refunds", giving::list);
+    javalin.routes.exception(
+        InvalidRequestException.class, (e, ctx) -> Replies.send(ctx, e.answer()));
+  }
+
+  private void stripeRoutes(
+      JavalinConfig javalin, FaultPlan plan, QueryApi queries, Replies replies) {
+    MoneyCalls calls = new MoneyCalls(config, connections, replies, counters, STRIPE_REFUSALS);
+    StripeQueries lists = new StripeQueries(queries, replies);
+    StripeApi payments =
+        new StripeApi(
+            config, plan, callScripts, ledger, stripeIntents, refunds, calls, lists, counters);
+    StripeRefundApi giving =
+        new StripeRefundApi(
+            config,
+            plan,
+            callScripts,
+            stripeIntents,
+            payments,
+            refunds,
+            calls,
+            lists,
+            webhooks,
+            tasks,
+            counters);
+    String base = STRIPE_PATH + "/v1/";
+    Response refused = StripeResponse.of(StripeError.authentication());
+    javalin.routes.before(base + "*", ctx -> authenticate(ctx, refused));
+    javalin.routes.post(base + "payment_intents", payments::create);
+    javalin.routes.get(base + "payment_intents", payments::list);
+    javalin.routes.get(base + "payment_intents/{id}", payments::get);
+    javalin.routes.post(base + "payment_intents/{id}/confirm", payments::confirm);
+    javalin.routes.post(base + "payment_intents/{id}/cancel", payments::cancel);
+    javalin.routes.get(base + "charges/{id}", payments::charge);
+    javalin.routes.get(base + "payment_methods/{id}", payments::method);
+    javalin.routes.post(base + "refunds", giving::create);
+    javalin.routes.get(base + "refunds", giving::list);
+    javalin.routes.get(base + "refunds/{id}", giving::get);
+    javalin.routes.exception(
+        StripeError.class, (e, ctx) -> Replies.send(ctx, StripeResponse.of(e)));
+  }
+
+  private void oracleRoutes(JavalinConfig javalin) {
+    OracleApi oracle = new OracleApi(ledger, refunds, webhooks, counters);
+    javalin.routes.get("/_sim/charges", oracle::charges);
+    javalin.routes.get("/_sim/refunds", oracle::refunds);
+    javalin.routes.get("/_sim/stats", oracle::stats);
+    javalin.routes.get("/_sim/health", oracle::health);
+    javalin.routes.post("/_sim/webhooks/redeliver", oracle::redeliver);
+  }
+
+  private void authenticate(Context ctx, Response refused) {
     String sent = ctx.header("Authorization");
     if (sent == null
         || !MessageDigest.isEqual(authorization, sent.getBytes(StandardCharsets.UTF_8))) {
-      Replies.send(ctx, Answer.error(401, "authentication"));
+      Replies.send(ctx, refused);
       ctx.skipRemainingHandlers();
     }
   }

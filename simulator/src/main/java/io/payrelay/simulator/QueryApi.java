@@ -1,6 +1,7 @@
 package io.payrelay.simulator;
 
 import io.javalin.http.Context;
+import java.time.Instant;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
@@ -107,15 +108,20 @@ final class QueryApi {
   }
 
   private QueryFault fault(String id, Ledger.MerchantTransaction transaction) {
+    return fault(id, transaction.numbers());
+  }
+
+  /** What happens to the next query of one of the client's ids. */
+  QueryFault fault(String id, CallNumbers numbers) {
     counters.queries.increment();
-    int number = transaction.nextQuery();
+    int number = numbers.nextQuery();
     QueryFault scripted = scripts.next(id);
     QueryFault fault = scripted == null ? plan.query(id, number) : scripted;
     counters.count(fault);
     return fault;
   }
 
-  private CompletableFuture<Void> answer(Context ctx, QueryFault fault, Runnable honest) {
+  CompletableFuture<Void> answer(Context ctx, QueryFault fault, Runnable honest) {
     switch (fault) {
       case NONE -> honest.run();
       case UNAVAILABLE -> Replies.send(ctx, Answer.error(503, "unavailable"));
@@ -127,6 +133,10 @@ final class QueryApi {
   }
 
   private boolean isVisible(Charge charge) {
-    return !config.clock().instant().isBefore(charge.createdAt().plus(config.queryLag()));
+    return isVisible(charge.createdAt());
+  }
+
+  boolean isVisible(Instant createdAt) {
+    return !config.clock().instant().isBefore(createdAt.plus(config.queryLag()));
   }
 }

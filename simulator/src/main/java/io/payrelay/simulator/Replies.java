@@ -22,7 +22,7 @@ final class Replies {
     return DONE;
   }
 
-  static void send(Context ctx, Answer answer) {
+  static void send(Context ctx, Response answer) {
     send(ctx, answer.status(), answer.body());
   }
 

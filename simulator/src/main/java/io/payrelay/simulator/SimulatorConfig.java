@@ -13,6 +13,8 @@ import org.jspecify.annotations.Nullable;
  * @param port 0 takes a free one
  * @param webhookSecret {@code whsec_} and base64 of 24 to 64 bytes
  * @param webhookUrl where webhooks go; absent means that they are counted and dropped
+ * @param stripeWebhookSecret {@code whsec_} and whatever follows
+ * @param stripeWebhookUrl where webhooks of the Stripe face go; absent: counted and dropped
  * @param latency how long each honest answer takes
  * @param keyLife after this an idempotency key is forgotten and the same key makes a new charge
  * @param queryLag a charge is visible to queries only so long after its creation
@@ -29,6 +31,8 @@ public record SimulatorConfig(
     String apiKey,
     String webhookSecret,
     @Nullable URI webhookUrl,
+    String stripeWebhookSecret,
+    @Nullable URI stripeWebhookUrl,
     long seed,
     FaultProfile profile,
     Duration latency,
@@ -61,8 +65,12 @@ public record SimulatorConfig(
     if (webhookUrl != null) {
       WebhookSender.requireHttp(webhookUrl);
     }
+    if (stripeWebhookUrl != null) {
+      WebhookSender.requireHttp(stripeWebhookUrl);
+    }
     // Fails here rather than at the first event.
     WebhookSigner.withSecret(webhookSecret);
+    require(stripeWebhookSecret.startsWith("whsec_"), "the Stripe webhook secret has no whsec_");
   }
 
   /** A builder with defaults for a demo on this machine, without faults. */
@@ -101,6 +109,8 @@ public record SimulatorConfig(
     private String apiKey = "sk_test_simulator";
     private String webhookSecret = "whsec_cGF5cmVsYXktc2ltdWxhdG9yLXNlY3JldA==";
     private @Nullable URI webhookUrl;
+    private String stripeWebhookSecret = "whsec_simulated_stripe_secret_0123";
+    private @Nullable URI stripeWebhookUrl;
     private long seed = 1;
     private FaultProfile profile = FaultProfile.NONE;
     private Duration latency = Duration.ZERO;
@@ -148,6 +158,16 @@ public record SimulatorConfig(
 
     public Builder webhookUrl(@Nullable URI value) {
       webhookUrl = value;
+      return this;
+    }
+
+    public Builder stripeWebhookSecret(String value) {
+      stripeWebhookSecret = value;
+      return this;
+    }
+
+    public Builder stripeWebhookUrl(@Nullable URI value) {
+      stripeWebhookUrl = value;
       return this;
     }
 
@@ -234,6 +254,8 @@ public record SimulatorConfig(
           apiKey,
           webhookSecret,
           webhookUrl,
+          stripeWebhookSecret,
+          stripeWebhookUrl,
           seed,
           profile,
           latency,

@@ -23,6 +23,11 @@ final class SimulatorJson {
     void write(JsonGenerator json) throws IOException;
   }
 
+  /** Something that writes one thing to a generator. */
+  private interface Writer<T> {
+    void write(JsonGenerator json, T thing) throws IOException;
+  }
+
   private SimulatorJson() {}
 
   static byte[] answer(Answer answer) {
@@ -33,6 +38,9 @@ final class SimulatorJson {
           if (error == null) {
             if (charge != null) {
               writeCharge(json, charge);
+            }
+            if (answer.refund() != null) {
+              writeRefund(json, answer.refund());
             }
             return;
           }
@@ -55,12 +63,20 @@ final class SimulatorJson {
   }
 
   static byte[] list(Collection<Charge> charges) {
+    return list(charges, SimulatorJson::writeCharge);
+  }
+
+  static byte[] refunds(Collection<Refund> refunds) {
+    return list(refunds, SimulatorJson::writeRefund);
+  }
+
+  private static <T> byte[] list(Collection<T> things, Writer<T> writer) {
     return bytes(
         json -> {
           json.writeStartObject();
           json.writeArrayFieldStart("data");
-          for (Charge charge : charges) {
-            writeCharge(json, charge);
+          for (T thing : things) {
+            writer.write(json, thing);
           }
           json.writeEndArray();
           json.writeEndObject();
@@ -68,25 +84,43 @@ final class SimulatorJson {
   }
 
   static byte[] webhook(String type, Instant at, Charge charge) {
+    return webhook(type, at, json -> writeCharge(json, charge));
+  }
+
+  static byte[] webhook(String type, Instant at, Refund refund) {
+    return webhook(type, at, json -> writeRefund(json, refund));
+  }
+
+  private static byte[] webhook(String type, Instant at, Content data) {
     return bytes(
         json -> {
           json.writeStartObject();
           json.writeStringField("type", type);
           json.writeStringField("timestamp", at.toString());
           json.writeFieldName("data");
-          writeCharge(json, charge);
+          data.write(json);
           json.writeEndObject();
         });
   }
 
   /** Streams the oracle's list; the stream stays open. */
   static void oracle(List<SimulatedCharge> charges, OutputStream out) throws IOException {
+    oracle("charges", charges, SimulatorJson::writeOracleCharge, out);
+  }
+
+  /** Streams the oracle's list of refunds; the stream stays open. */
+  static void oracleRefunds(List<SimulatedRefund> refunds, OutputStream out) throws IOException {
+    oracle("refunds", refunds, SimulatorJson::writeOracleRefund, out);
+  }
+
+  private static <T> void oracle(String name, List<T> things, Writer<T> writer, OutputStream out)
+      throws IOException {
     try (JsonGenerator json =
         FACTORY.createGenerator(out).disable(JsonGenerator.Feature.AUTO_CLOSE_TARGET)) {
       json.writeStartObject();
-      json.writeArrayFieldStart("charges");
-      for (SimulatedCharge charge : charges) {
-        writeOracleCharge(json, charge);
+      json.writeArrayFieldStart(name);
+      for (T thing : things) {
+        writer.write(json, thing);
       }
       json.writeEndArray();
       json.writeEndObject();
@@ -102,6 +136,9 @@ final class SimulatorJson {
           json.writeNumberField("queries", stats.queries());
           json.writeNumberField("charges", stats.charges());
           json.writeNumberField("ids_charged_twice", stats.idsChargedTwice());
+          json.writeNumberField("refund_calls", stats.refundCalls());
+          json.writeNumberField("refunds", stats.refunds());
+          json.writeNumberField("ids_refunded_twice", stats.idsRefundedTwice());
           writeCounts(json, "charges_by_status", stats.chargesByStatus());
           writeCounts(json, "faults", stats.faults());
           writeCounts(json, "query_faults", stats.queryFaults());
@@ -137,6 +174,39 @@ final class SimulatorJson {
     json.writeStringField("payee_account", charge.payeeAccount());
     json.writeStringField("failure_code", charge.failureCode());
     json.writeStringField("created_at", charge.createdAt().toString());
+    json.writeEndObject();
+  }
+
+  private static void writeRefund(JsonGenerator json, Refund refund) throws IOException {
+    json.writeStartObject();
+    json.writeStringField("id", refund.id());
+    json.writeStringField("merchant_refund_id", refund.merchantRefundId());
+    json.writeStringField("charge", refund.chargeId());
+    json.writeStringField("merchant_transaction_id", refund.merchantTransactionId());
+    json.writeStringField("status", refund.status().wireName());
+    json.writeNumberField("amount", refund.amountMinor());
+    json.writeStringField("currency", refund.currency());
+    json.writeStringField("failure_code", refund.failureCode());
+    json.writeStringField("created_at", refund.createdAt().toString());
+    json.writeEndObject();
+  }
+
+  private static void writeOracleRefund(JsonGenerator json, SimulatedRefund refund)
+      throws IOException {
+    json.writeStartObject();
+    json.writeStringField("id", refund.id());
+    json.writeStringField("merchant_refund_id", refund.merchantRefundId());
+    json.writeStringField("charge", refund.chargeId());
+    json.writeStringField("merchant_transaction_id", refund.merchantTransactionId());
+    json.writeStringField("status", refund.status().wireName());
+    json.writeNumberField("amount", refund.amountMinor());
+    json.writeStringField("currency", refund.currency());
+    json.writeStringField("failure_code", refund.failureCode());
+    json.writeStringField("created_at", refund.createdAt().toString());
+    json.writeStringField("idempotency_key", refund.idempotencyKey());
+    json.writeBooleanField("money_returned", refund.moneyReturned());
+    json.writeBooleanField("ever_succeeded", refund.everSucceeded());
+    json.writeNumberField("calls", refund.calls());
     json.writeEndObject();
   }
 

@@ -9,6 +9,8 @@ import java.util.Map;
  * @param replays answers that came from a remembered key
  * @param idsChargedTwice merchant_transaction_ids with more than one charge that moved money: has
  *     to be 0
+ * @param idsRefundedTwice merchant_refund_ids with more than one refund that moved money: has to be
+ *     0
  * @param faults faults that took effect, by kind; those of special payment methods and scripts
  *     included
  * @param webhookEvents events that arose; one doubled under another id counts once
@@ -29,4 +31,7 @@ public record SimulatorStats(
     long webhooksLost,
     long webhookAttemptsFailed,
     long webhooksGivenUp,
-    long webhooksWithoutTarget) {}
+    long webhooksWithoutTarget,
+    long refundCalls,
+    long refunds,
+    long idsRefundedTwice) {}

@@ -1,5 +1,6 @@
 package io.payrelay.simulator;
 
+import io.payrelay.simulator.stripe.StripeSigner;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -34,10 +35,12 @@ final class WebhookSender implements AutoCloseable {
   private final Counters counters;
   private final DelayedTasks tasks;
   private final WebhookSigner signer;
+  private final StripeSigner stripeSigner;
   private final ThreadPoolExecutor deliveries;
   private final ExecutorService clientThreads;
   private final HttpClient client;
   private volatile @Nullable URI target;
+  private volatile @Nullable URI stripeTarget;
 
   WebhookSender(
       SimulatorConfig config,
@@ -51,6 +54,7 @@ final class WebhookSender implements AutoCloseable {
     this.counters = counters;
     this.tasks = tasks;
     signer = WebhookSigner.withSecret(config.webhookSecret());
+    stripeSigner = new StripeSigner(config.stripeWebhookSecret());
     deliveries =
         new ThreadPoolExecutor(
             config.webhookConcurrency(),
@@ -69,10 +73,15 @@ final class WebhookSender implements AutoCloseable {
             .executor(clientThreads)
             .build();
     target = config.webhookUrl();
+    stripeTarget = config.stripeWebhookUrl();
   }
 
   void target(@Nullable URI newTarget) {
     target = newTarget == null ? null : requireHttp(newTarget);
+  }
+
+  void stripeTarget(@Nullable URI newTarget) {
+    stripeTarget = newTarget == null ? null : requireHttp(newTarget);
   }
 
   static URI requireHttp(URI url) {
@@ -85,12 +94,44 @@ final class WebhookSender implements AutoCloseable {
 
   /** Announces the state that the charge has just reached. */
   void publish(Ledger.Entry entry, Charge changed) {
-    WebhookEvent event = entry.addEvent(changed, config.clock().instant());
+    String type = "charge." + changed.status().wireName();
+    WebhookEvent event =
+        entry.addEvent(
+            id ->
+                new WebhookEvent(
+                    Face.GENERIC,
+                    id,
+                    type,
+                    config.clock().instant(),
+                    told -> SimulatorJson.webhook(type, told.at(), changed)));
+    publish(changed.merchantTransactionId(), entry.transaction().numbers(), event);
+  }
+
+  /** Announces the state that the refund has just reached. */
+  void publish(Refunds.Entry entry, Refund changed) {
+    String type = "refund." + changed.status().wireName();
+    WebhookEvent event =
+        entry.addEvent(
+            id ->
+                new WebhookEvent(
+                    Face.GENERIC,
+                    id,
+                    type,
+                    config.clock().instant(),
+                    told -> SimulatorJson.webhook(type, told.at(), changed)));
+    publish(changed.merchantRefundId(), entry.numbers(), event);
+  }
+
+  /**
+   * Sends a new event, unless a fault strikes it.
+   *
+   * @param subject the client's own id of what changed
+   */
+  void publish(String subject, CallNumbers numbers, WebhookEvent event) {
     counters.webhookEvents.increment();
-    String id = changed.merchantTransactionId();
-    int number = entry.transaction().nextEvent();
-    WebhookFault scripted = scripts.next(id);
-    WebhookFault fault = scripted == null ? plan.webhook(id, number) : scripted;
+    int number = numbers.nextEvent();
+    WebhookFault scripted = scripts.next(subject);
+    WebhookFault fault = scripted == null ? plan.webhook(subject, number) : scripted;
     counters.count(fault);
     switch (fault) {
       case NONE -> enqueue(event);
@@ -129,7 +170,7 @@ final class WebhookSender implements AutoCloseable {
   }
 
   private void deliver(WebhookEvent event, int attempt) {
-    URI url = target;
+    URI url = event.face() == Face.STRIPE ? stripeTarget : target;
     if (url == null) {
       counters.webhooksWithoutTarget.increment();
       return;
@@ -150,13 +191,21 @@ final class WebhookSender implements AutoCloseable {
   private HttpRequest request(WebhookEvent event, URI url) {
     byte[] body = event.body();
     long timestampSeconds = config.clock().instant().getEpochSecond();
-    return HttpRequest.newBuilder(url)
-        .timeout(config.webhookTimeout())
+    HttpRequest.Builder request =
+        HttpRequest.newBuilder(url)
+            .timeout(config.webhookTimeout())
+            .POST(HttpRequest.BodyPublishers.ofByteArray(body));
+    if (event.face() == Face.STRIPE) {
+      return request
+          .header("Content-Type", "application/json; charset=utf-8")
+          .header("Stripe-Signature", stripeSigner.sign(timestampSeconds, body))
+          .build();
+    }
+    return request
         .header("Content-Type", "application/json")
         .header("webhook-id", event.id())
         .header("webhook-timestamp", Long.toString(timestampSeconds))
         .header("webhook-signature", signer.sign(event.id(), timestampSeconds, body))
-        .POST(HttpRequest.BodyPublishers.ofByteArray(body))
         .build();
   }
 

@@ -1,13 +1,18 @@
 package io.payrelay.webhook;
 
 import io.payrelay.payments.lifecycle.Decision;
+import io.payrelay.payments.lifecycle.Decision.NextAction;
 import io.payrelay.payments.lifecycle.Decision.Note;
 import io.payrelay.payments.lifecycle.Fact;
 import io.payrelay.payments.lifecycle.Observation;
 import io.payrelay.payments.lifecycle.Payment;
 import io.payrelay.payments.lifecycle.PaymentStatus;
+import io.payrelay.payments.lifecycle.Refund;
+import io.payrelay.payments.lifecycle.RefundDecision;
+import io.payrelay.payments.lifecycle.RefundStatus;
 import io.payrelay.payments.store.FactStore;
 import io.payrelay.payments.store.OperationStore;
+import io.payrelay.payments.store.RefundOperationStore;
 import io.payrelay.providers.WebhookEvent;
 import java.time.Instant;
 import java.util.List;
@@ -23,6 +28,7 @@ final class Applier {
 
   private final FactStore facts = new FactStore();
   private final OperationStore operations = new OperationStore();
+  private final RefundOperationStore refundOperations = new RefundOperationStore();
 
   /** What became of an event; the payment where it was found or is named. */
   record Applied(
@@ -54,11 +60,16 @@ final class Applier {
       }
       boolean hint =
           event.asksProvider() || one.fact().observation() == Observation.FAILURE_REPORTED;
-      if (wantsQuery(before, decision, hint)) {
+      RefundDecision refund = one.refund();
+      if (refund != null) {
+        if (wantsQuery(refund, hint)) {
+          refundOperations.queryNow(tx, refund.result().refundId());
+        }
+      } else if (wantsQuery(before, decision, hint)) {
         // An event is a hint: what it leaves open is settled by the provider's own answer.
         operations.queryNow(tx, paymentId);
       }
-      Applied next = disposition(before, decision);
+      Applied next = refund == null ? disposition(before, decision) : disposition(before, refund);
       if (result == null || weight(next) > weight(result)) {
         result = next;
       }
@@ -91,6 +102,27 @@ final class Applier {
       reason = "came after " + after.status();
     }
     return new Applied(disposition, reason, before.paymentId(), before.traceId());
+  }
+
+  private static Applied disposition(Payment before, RefundDecision refund) {
+    Applied ofPayment = disposition(before, refund.ofPayment());
+    Refund after = refund.result();
+    String reason = "refund " + after.refundId() + " is " + after.status();
+    return switch (ofPayment.disposition()) {
+      case CONFLICT -> ofPayment;
+      case APPLIED, NO_CHANGE, PARKED, UNMATCHED, FAILED, UNKNOWN_TYPE ->
+          new Applied(
+              refund.states().isEmpty() ? ofPayment.disposition() : Disposition.APPLIED,
+              reason,
+              before.paymentId(),
+              before.traceId());
+    };
+  }
+
+  /** As of charges; one that had succeeded is asked about where its failure is reported. */
+  private static boolean wantsQuery(RefundDecision refund, boolean hint) {
+    boolean unmoved = refund.states().isEmpty() && refund.result().status() == RefundStatus.UNKNOWN;
+    return refund.next() == NextAction.QUERY && (hint || unmoved);
   }
 
   /** Of an event that says several things, what a person should see first counts. */

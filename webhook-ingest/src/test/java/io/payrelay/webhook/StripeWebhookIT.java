@@ -142,6 +142,39 @@ class StripeWebhookIT {
   }
 
   @Test
+  void takesNewsOfOurRefundsAsTheirsWhetherOurIdIsNamedOrOnlyStripes() {
+    String payment = payment();
+    String refund = "ref_" + payment;
+    send(intentEvent(newEventId(), "succeeded", "succeeded", payment));
+    fixture.text("SELECT payrelay.request_refund(?, ?, 500, 'EUR')", refund, payment);
+    String ours =
+        refund(payment).replace("{}", "{\"payrelay_refund_id\":\"%s\"}".formatted(refund));
+    String status = "SELECT status FROM payrelay.refund WHERE refund_id = ?";
+
+    send(event(newEventId(), "refund.created", ours));
+    assertThat(fixture.text(status, refund)).isEqualTo("SUCCEEDED");
+    send(event(newEventId(), "refund.updated", refund(payment)));
+    assertThat(fixture.cases(payment)).isEmpty();
+
+    // Ours is to be asked about first; what names nobody is believed.
+    String hint = newEventId();
+    send(event(hint, "refund.failed", ours.replace("succeeded", "failed")));
+    assertThat(fixture.disposition(hint)).isEqualTo("NO_CHANGE");
+    assertThat(fixture.text(status, refund)).isEqualTo("SUCCEEDED");
+    String failed = newEventId();
+    send(event(failed, "refund.failed", refund(payment).replace("succeeded", "failed")));
+
+    assertThat(fixture.disposition(failed)).isEqualTo("APPLIED");
+    assertThat(fixture.text(status, refund)).isEqualTo("RETURNED");
+    assertThat(fixture.cases(payment)).containsExactly("REFUND_RETURNED");
+    assertThat(
+            fixture.texts(
+                "SELECT kind FROM payrelay.ledger_posting WHERE payment_id = ? ORDER BY kind",
+                payment))
+        .containsExactly("CAPTURE", "REFUND", "REFUND_RETURNED");
+  }
+
+  @Test
   void parksARefundThatOvertakesItsPaymentAndThenFindsIt() {
     String payment = payment();
     String id = newEventId();

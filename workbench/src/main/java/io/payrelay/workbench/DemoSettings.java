@@ -13,6 +13,8 @@ public final class DemoSettings {
   public static final String API_KEY = "sk_test_simulator";
   public static final String WEBHOOK_SECRET = "whsec_cGF5cmVsYXktc2ltdWxhdG9yLXNlY3JldA==";
 
+  public static final String STRIPE_WEBHOOK_SECRET = "whsec_simulated_stripe_secret_0123";
+
   private DemoSettings() {}
 
   /** Of the webhook ingest. */

@@ -64,6 +64,17 @@ final class SimulatorCommand implements Runnable {
   private String webhookSecret;
 
   @Option(
+      names = "--stripe-webhook-url",
+      description = "where webhooks of its Stripe face go; none unless given")
+  private @Nullable URI stripeWebhookUrl;
+
+  @Option(
+      names = "--stripe-webhook-secret",
+      defaultValue = DemoSettings.STRIPE_WEBHOOK_SECRET,
+      description = "what PAYRELAY_STRIPE_WEBHOOK_SECRETS has to hold (${DEFAULT-VALUE})")
+  private String stripeWebhookSecret;
+
+  @Option(
       names = "--latency-ms",
       defaultValue = "0",
       description = "of each answer (${DEFAULT-VALUE})")
@@ -92,11 +103,14 @@ final class SimulatorCommand implements Runnable {
             .webhookUrl(webhookUrl)
             .apiKey(apiKey)
             .webhookSecret(webhookSecret)
+            .stripeWebhookUrl(stripeWebhookUrl)
+            .stripeWebhookSecret(stripeWebhookSecret)
             .latency(Duration.ofMillis(latencyMs))
             .build();
     ProviderSimulator simulator = start(config);
     Runtime.getRuntime().addShutdownHook(new Thread(simulator::close, "shutdown"));
     PrintWriter out = spec.commandLine().getOut();
+    out.println("Stripe's API at " + simulator.stripeUrl() + " (PAYRELAY_STRIPE_URL)");
     out.println("ready simulator url=" + simulator.baseUrl());
     out.flush();
     try {

@@ -6,15 +6,22 @@ import java.time.Instant;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A balanced set of entries for one business event. Immutable.
  *
  * @param businessKey unique for the event: booking it again is no second posting
  * @param eventAt when it happened, as far as we were told
+ * @param reverses business key of the posting that it takes back, or null
  */
 public record Posting(
-    String businessKey, PostingKind kind, String paymentId, List<Entry> entries, Instant eventAt) {
+    String businessKey,
+    PostingKind kind,
+    String paymentId,
+    List<Entry> entries,
+    Instant eventAt,
+    @Nullable String reverses) {
 
   /** Checks that the entries balance per currency. */
   public Posting {
@@ -30,6 +37,21 @@ public record Posting(
     if (sums.values().stream().anyMatch(sum -> sum != 0)) {
       throw new IllegalArgumentException("posting " + businessKey + " does not balance");
     }
+  }
+
+  /** A posting that takes nothing back. */
+  public Posting(
+      String businessKey,
+      PostingKind kind,
+      String paymentId,
+      List<Entry> entries,
+      Instant eventAt) {
+    this(businessKey, kind, paymentId, entries, eventAt, null);
+  }
+
+  /** The same, said to take back what is booked under that key. */
+  Posting reversing(String key) {
+    return new Posting(businessKey, kind, paymentId, entries, eventAt, key);
   }
 
   /** A posting of one amount from one account to another of the same provider. */

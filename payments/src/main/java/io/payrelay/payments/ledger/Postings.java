@@ -74,7 +74,7 @@ public final class Postings {
           case DISPUTE_WON -> AccountKind.PROVIDER_RECEIVABLE;
           case DISPUTE_LOST -> AccountKind.CUSTOMER_PAYMENTS;
           case PROVIDER_REFUND -> AccountKind.REFUNDS;
-          case CAPTURE, SUSPENSE_CAPTURE, ADJUSTMENT ->
+          case CAPTURE, SUSPENSE_CAPTURE, REFUND, REFUND_RETURNED, ADJUSTMENT ->
               throw new IllegalArgumentException(kind + " is no movement");
         };
     AccountKind credit =
@@ -82,6 +82,78 @@ public final class Postings {
             ? AccountKind.PROVIDER_RECEIVABLE
             : AccountKind.SUSPENSE;
     return Posting.of(kind, key, paymentId, provider, amount, debit, credit, eventAt);
+  }
+
+  /**
+   * Captured money that went back as we had asked. Under the key that a refund made at the provider
+   * has: whoever tells of it first, it is booked once.
+   *
+   * @param fromSuspense no SUCCEEDED payment explains the money
+   */
+  public static Posting refund(
+      String paymentId,
+      String provider,
+      String transactionId,
+      String providerRefundId,
+      Money amount,
+      boolean fromSuspense,
+      Instant eventAt) {
+    return Posting.of(
+        PostingKind.REFUND,
+        refundKey(provider, transactionId, providerRefundId),
+        paymentId,
+        provider,
+        amount,
+        fromSuspense ? AccountKind.SUSPENSE : AccountKind.REFUNDS,
+        AccountKind.PROVIDER_RECEIVABLE,
+        eventAt);
+  }
+
+  /**
+   * Money that went back and came back.
+   *
+   * @param refundKey what it takes back
+   * @param bookedAgainst the account that was debited then
+   */
+  public static Posting refundReturned(
+      String paymentId,
+      String provider,
+      String refundKey,
+      Money amount,
+      AccountKind bookedAgainst,
+      Instant eventAt) {
+    return Posting.of(
+            PostingKind.REFUND_RETURNED,
+            "returned:" + refundKey,
+            paymentId,
+            provider,
+            amount,
+            AccountKind.PROVIDER_RECEIVABLE,
+            bookedAgainst,
+            eventAt)
+        .reversing(refundKey);
+  }
+
+  /**
+   * The correction for a refund that was booked as the provider's own before our answer came, and
+   * whose money suspense held.
+   */
+  public static Posting refundExplained(Posting refund) {
+    Entry money = refund.entries().get(0);
+    return Posting.of(
+        PostingKind.ADJUSTMENT,
+        "adjust:" + refund.businessKey(),
+        refund.paymentId(),
+        money.account().provider(),
+        new Money(money.amountMinor(), money.account().currency()),
+        AccountKind.SUSPENSE,
+        AccountKind.REFUNDS,
+        refund.eventAt());
+  }
+
+  /** The key under which one refund is booked, whoever asked for it. */
+  public static String refundKey(String provider, String transactionId, String providerRefundId) {
+    return "provider_refund:" + provider + ":" + transactionId + ":" + providerRefundId;
   }
 
   /**

@@ -25,6 +25,12 @@ public enum ExceptionKind {
   DISPUTE_WON,
   DISPUTE_LOST,
   PROVIDER_REFUND,
+  /** A refund that had SUCCEEDED failed at the provider: the money is back, the payer lacks it. */
+  REFUND_RETURNED,
+  /** The provider gave money back for a refund that had FAILED. */
+  LATE_REFUND,
+  /** The provider gave money back twice for one refund. */
+  DOUBLE_REFUND,
   UNMATCHED_PROVIDER_PAYMENT,
   /** One webhook event id came with two contents. */
   WEBHOOK_CONFLICT,

@@ -6,13 +6,16 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who saw what of a payment, when. Immutable.
+ * Who saw what of a payment, or of a refund of it, when. Immutable.
  *
- * @param providerTransactionId the provider's canonical id of the money movement
- * @param reference id of what a dispute or a provider's refund is about, unique at the provider
+ * @param providerTransactionId the provider's canonical id of the money movement; of a refund: of
+ *     the money that is given back
+ * @param reference the provider's own id of the dispute or the refund that it is about, unique at
+ *     the provider
  * @param code why it failed or was refused; stable, without private data
  * @param observedAt when it happened by the provider's word, else when we saw it
  * @param evidence what a person needs to believe it; never bodies, headers or secrets
+ * @param refundId our id of the refund that it is about, where the source names it
  */
 public record Fact(
     FactSource source,
@@ -25,7 +28,8 @@ public record Fact(
     @Nullable String reference,
     @Nullable String code,
     Instant observedAt,
-    Map<String, String> evidence) {
+    Map<String, String> evidence,
+    @Nullable String refundId) {
 
   /** Money that moved has an id and an amount: an adapter that lacks them does not know. */
   public Fact {
@@ -51,6 +55,34 @@ public record Fact(
       throw new IllegalArgumentException(
           observation + " needs the provider's transaction id and a positive amount");
     }
+  }
+
+  /** A fact whose source names no refund of ours. */
+  public Fact(
+      FactSource source,
+      String provider,
+      String paymentId,
+      Observation observation,
+      @Nullable String providerTransactionId,
+      @Nullable Money amount,
+      @Nullable String payeeAccount,
+      @Nullable String reference,
+      @Nullable String code,
+      Instant observedAt,
+      Map<String, String> evidence) {
+    this(
+        source,
+        provider,
+        paymentId,
+        observation,
+        providerTransactionId,
+        amount,
+        payeeAccount,
+        reference,
+        code,
+        observedAt,
+        evidence,
+        null);
   }
 
   /** A fact without money: pending, failed, unknown and Payrelay's own observations. */
@@ -89,6 +121,54 @@ public record Fact(
         reference,
         code,
         observedAt,
-        evidence);
+        evidence,
+        refundId);
+  }
+
+  /** The same, said of our refund with that id. */
+  public Fact aboutRefund(@Nullable String ourRefundId) {
+    return new Fact(
+        source,
+        provider,
+        paymentId,
+        observation,
+        providerTransactionId,
+        amount,
+        payeeAccount,
+        reference,
+        code,
+        observedAt,
+        evidence,
+        ourRefundId);
+  }
+
+  /** The same, seen as something else. */
+  Fact as(Observation other) {
+    return new Fact(
+        source,
+        provider,
+        paymentId,
+        other,
+        providerTransactionId,
+        amount,
+        payeeAccount,
+        reference,
+        code,
+        observedAt,
+        evidence,
+        refundId);
+  }
+
+  /**
+   * Is it about a refund, ours or one that was made at the provider? One that names neither ours
+   * nor the provider's id of it is about the payment.
+   */
+  public boolean isAboutRefund() {
+    return switch (observation) {
+      case DISPUTED, DISPUTE_WON, DISPUTE_LOST -> false;
+      case PENDING, SUCCEEDED, FAILED, FAILURE_REPORTED, PROVIDER_REFUND ->
+          refundId != null || reference != null;
+      case UNKNOWN, REFUSED, PAYLOAD_DIFFERS, KEY_REFUSED, UNRESOLVED -> refundId != null;
+    };
   }
 }

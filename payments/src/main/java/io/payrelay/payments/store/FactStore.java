@@ -2,6 +2,7 @@ package io.payrelay.payments.store;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.payrelay.payments.ledger.Entry;
 import io.payrelay.payments.ledger.Posting;
 import io.payrelay.payments.ledger.Postings;
 import io.payrelay.payments.lifecycle.Decision;
@@ -13,6 +14,7 @@ import io.payrelay.payments.lifecycle.Observation;
 import io.payrelay.payments.lifecycle.Payment;
 import io.payrelay.payments.lifecycle.PaymentLifecycle;
 import io.payrelay.payments.lifecycle.PaymentStatus;
+import io.payrelay.payments.lifecycle.RefundDecision;
 import io.payrelay.payments.money.Money;
 import io.payrelay.payments.store.LedgerStore.Difference;
 import java.time.Instant;
@@ -32,11 +34,11 @@ import org.jdbi.v3.core.statement.PreparedBatch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Applies facts: locks the payments, decides on what was locked, and writes everything that follows
- * (payment row, payment events, postings, cases, outbox rows) into the caller's transaction. Two
- * payments that race for one provider transaction make one transaction fail with SQLSTATE 23505:
- * done again, it sees the other's claim and raises the case. A fact that says again what is known
- * leaves no trace, however often it comes. Stateless, safe for any thread.
+ * Applies facts: locks the payments, then their refunds, decides on what was locked, and writes
+ * everything that follows (rows, events, postings, cases, outbox rows) into the caller's
+ * transaction. Two payments that race for one provider transaction make one transaction fail with
+ * SQLSTATE 23505: done again, it sees the other's claim and raises the case. A fact that says again
+ * what is known leaves no trace, however often it comes. Stateless, safe for any thread.
  */
 public final class FactStore {
 
@@ -50,8 +52,14 @@ public final class FactStore {
    * A fact and what became of it.
    *
    * @param before null where there is no such payment: nothing was written
+   * @param decision what of it concerns the payment
+   * @param refund what became of our refund that the fact is about, or null
    */
-  public record Applied(Fact fact, @Nullable Payment before, @Nullable Decision decision) {
+  public record Applied(
+      Fact fact,
+      @Nullable Payment before,
+      @Nullable Decision decision,
+      @Nullable RefundDecision refund) {
 
     /** Was there a payment to apply it to? */
     public boolean matched() {
@@ -85,6 +93,7 @@ public final class FactStore {
     Map<String, Payment> current = payments.lock(tx, ids);
     Map<String, String> claims = claims(tx, facts);
     Set<String> captured = ledger.withMoney(tx, ids);
+    RefundChanges refunds = RefundChanges.lock(tx, ledger, facts, current.keySet());
 
     List<Applied> applied = new ArrayList<>(facts.size());
     List<Change> changes = new ArrayList<>();
@@ -97,10 +106,14 @@ public final class FactStore {
     for (Fact fact : facts) {
       Payment before = current.get(fact.paymentId());
       if (before == null) {
-        applied.add(new Applied(fact, null, null));
+        applied.add(new Applied(fact, null, null, null));
         continue;
       }
-      Decision decision = decide(before, fact, claims, captured);
+      RefundDecision ofRefund = refunds.decide(fact);
+      Decision decision =
+          fact.isAboutRefund()
+              ? refunds.ofPayment(before, fact, ofRefund)
+              : decide(before, fact, claims, captured);
       Payment previous = before;
       for (Payment state : decision.states()) {
         changes.add(new Change(fact, previous, state));
@@ -108,7 +121,8 @@ public final class FactStore {
         changed.put(state.paymentId(), state);
       }
       // A case that an earlier fact of this batch opens has its note already.
-      if (decision.note() != Note.NONE
+      if (ofRefund == null
+          && decision.note() != Note.NONE
           && decision.exceptions().stream()
               .noneMatch(one -> cases.containsKey(one.businessKey()))) {
         notes.add(new NoteRow(fact, before, decision));
@@ -118,9 +132,10 @@ public final class FactStore {
       }
       decision.exceptions().forEach(one -> cases.putIfAbsent(one.businessKey(), one));
       current.put(before.paymentId(), decision.result(before));
-      applied.add(new Applied(fact, before, decision));
+      applied.add(new Applied(fact, before, decision, ofRefund));
     }
     updatePayments(tx, changed, lockedVersions, now);
+    refunds.update(tx, now);
     List<Difference> differences = ledger.append(tx, List.copyOf(postings.keySet()));
     Set<String> openedCases = exceptions.open(tx, List.copyOf(cases.values()));
     for (Difference difference : differences) {
@@ -129,6 +144,7 @@ public final class FactStore {
     insertEvents(tx, changes);
     insertNotes(tx, notes.stream().filter(note -> note.isNew(openedCases)).toList());
     insertStatusEvents(tx, changes, now);
+    refunds.insertEvents(tx, openedCases, current, now);
     return applied;
   }
 
@@ -172,7 +188,8 @@ public final class FactStore {
   private void raise(Handle tx, Difference difference, Posted posted) {
     Posting posting = difference.posting();
     Fact fact = posted.fact();
-    Money observed = Objects.requireNonNull(fact.amount());
+    Entry money = posting.entries().get(0);
+    Money observed = new Money(money.amountMinor(), money.account().currency());
     List<String> toldBy =
         posted.decision().exceptions().stream().map(ExceptionCase::businessKey).toList();
     if (exceptions.tellOf(tx, toldBy, observed)) {
@@ -184,7 +201,8 @@ public final class FactStore {
           case DISPUTE_WON -> ExceptionKind.DISPUTE_WON;
           case DISPUTE_LOST -> ExceptionKind.DISPUTE_LOST;
           case PROVIDER_REFUND -> ExceptionKind.PROVIDER_REFUND;
-          case CAPTURE, SUSPENSE_CAPTURE, ADJUSTMENT -> ExceptionKind.AMOUNT_MISMATCH;
+          case REFUND_RETURNED -> ExceptionKind.REFUND_RETURNED;
+          case CAPTURE, SUSPENSE_CAPTURE, REFUND, ADJUSTMENT -> ExceptionKind.AMOUNT_MISMATCH;
         };
     Map<String, String> evidence = new HashMap<>(fact.evidence());
     evidence.put("source", fact.source().name());
@@ -219,7 +237,7 @@ public final class FactStore {
     TreeSet<String> transactionIds = new TreeSet<>();
     TreeSet<String> keys = new TreeSet<>();
     for (Fact fact : facts) {
-      if (fact.observation() == Observation.SUCCEEDED) {
+      if (fact.observation() == Observation.SUCCEEDED && !fact.isAboutRefund()) {
         transactionIds.add(Objects.requireNonNull(fact.providerTransactionId()));
         keys.add(claimKey(fact));
       }
@@ -326,21 +344,27 @@ public final class FactStore {
   }
 
   private static PreparedBatch bindEvent(PreparedBatch batch, Fact fact, String paymentId) {
+    return batch
+        .bind("payment_id", paymentId)
+        .bind("fact_source", fact.source().name())
+        .bind("evidence", evidence(fact))
+        .bind("event_at", OffsetDateTime.ofInstant(fact.observedAt(), ZoneOffset.UTC));
+  }
+
+  /** What an event keeps of the fact, as JSON. */
+  static String evidence(Fact fact) {
     Map<String, String> evidence = new HashMap<>(fact.evidence());
     evidence.put("observation", fact.observation().name());
     putIfPresent(evidence, "provider_transaction_id", fact.providerTransactionId());
     putIfPresent(evidence, "code", fact.code());
     putIfPresent(evidence, "reference", fact.reference());
+    putIfPresent(evidence, "refund_id", fact.refundId());
     Money amount = fact.amount();
     if (amount != null) {
       evidence.put("amount_minor", Long.toString(amount.amountMinor()));
       evidence.put("currency", amount.currency());
     }
-    return batch
-        .bind("payment_id", paymentId)
-        .bind("fact_source", fact.source().name())
-        .bind("evidence", ExceptionStore.json(evidence))
-        .bind("event_at", OffsetDateTime.ofInstant(fact.observedAt(), ZoneOffset.UTC));
+    return ExceptionStore.json(evidence);
   }
 
   private static void putIfPresent(
@@ -360,7 +384,7 @@ public final class FactStore {
     };
   }
 
-  private static String eventType(Note note) {
+  static String eventType(Note note) {
     return switch (note) {
       case IGNORED -> "FactIgnored";
       case CONFLICTING -> "FactConflicting";

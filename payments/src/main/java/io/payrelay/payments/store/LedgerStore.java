@@ -1,10 +1,13 @@
 package io.payrelay.payments.store;
 
 import io.payrelay.payments.ledger.Account;
+import io.payrelay.payments.ledger.AccountKind;
 import io.payrelay.payments.ledger.Entry;
 import io.payrelay.payments.ledger.Posting;
 import io.payrelay.payments.ledger.PostingKind;
 import io.payrelay.payments.ledger.Postings;
+import io.payrelay.payments.lifecycle.RefundLifecycle;
+import io.payrelay.payments.money.Money;
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.PayrelayException;
 import java.sql.SQLException;
@@ -50,11 +53,25 @@ public final class LedgerStore {
           && entries.size() == 2
           && entries.get(0).equals(lines(posting).get(0));
     }
+
+    /** Is it the same refund at the provider? Whose wish it was may be known only later. */
+    boolean sameRefund(Posting posting) {
+      return isRefund(kind)
+          && isRefund(posting.kind().name())
+          && entries.size() == 2
+          && entries.get(1).equals(lines(posting).get(1));
+    }
+
+    private static boolean isRefund(String kind) {
+      return kind.equals(PostingKind.REFUND.name())
+          || kind.equals(PostingKind.PROVIDER_REFUND.name());
+    }
   }
 
   /**
    * Books the postings. Said again, a posting is no second one; the capture of money that suspense
-   * holds moves it from there, so that the ledger and the status agree.
+   * holds moves it from there, so that the ledger and the status agree; and so does a refund of
+   * ours that was booked as the provider's own.
    *
    * @return what differs from what is booked under its key, and was not booked: a person's
    * @throws PayrelayException RETRIABLE, with SQLSTATE 23505 as for a unique key, where another
@@ -91,6 +108,13 @@ public final class LedgerStore {
         Posting adjustment = Postings.explained(posting);
         adjustments.putIfAbsent(adjustment.businessKey(), adjustment);
         reversed.put(adjustment.businessKey(), there.postingId());
+      } else if (there.sameRefund(posting)) {
+        boolean elsewhere = !there.entries().get(0).equals(lines(posting).get(0));
+        if (elsewhere && posting.kind() == PostingKind.REFUND) {
+          Posting adjustment = Postings.refundExplained(posting);
+          adjustments.putIfAbsent(adjustment.businessKey(), adjustment);
+          reversed.put(adjustment.businessKey(), there.postingId());
+        }
       } else if (!there.equalTo(posting)) {
         differences.add(
             new Difference(posting, there.kind() + " " + String.join(", ", there.entries())));
@@ -105,7 +129,13 @@ public final class LedgerStore {
   /** Returns the business keys of those that were not there yet. */
   private static Set<String> insert(
       Handle tx, Map<String, Posting> byKey, Map<String, Long> reversed) {
-    Map<String, Long> ids = insertPostings(tx, byKey, reversed);
+    Map<String, Posting> reversing = new LinkedHashMap<>();
+    Map<String, Posting> others = new LinkedHashMap<>();
+    byKey.forEach(
+        (key, posting) -> (posting.reverses() == null ? others : reversing).put(key, posting));
+    Map<String, Long> ids = insertPostings(tx, others, reversed);
+    // What they reverse may have been written a moment ago.
+    ids.putAll(insertPostings(tx, reversing, reversed));
     if (ids.isEmpty()) {
       return new HashSet<>();
     }
@@ -135,11 +165,16 @@ public final class LedgerStore {
 
   private static Map<String, Long> insertPostings(
       Handle tx, Map<String, Posting> byKey, Map<String, Long> reversed) {
+    Map<String, Long> ids = new LinkedHashMap<>();
+    if (byKey.isEmpty()) {
+      return ids;
+    }
     PreparedBatch batch =
         tx.prepareBatch(
             """
             INSERT INTO payrelay.ledger_posting (business_key, kind, payment_id, reverses_posting_id, event_at)
-            VALUES (:business_key, :kind, :payment_id, :reverses_posting_id, :event_at)
+            VALUES (:business_key, :kind, :payment_id, coalesce(:reverses_posting_id::bigint,
+              (SELECT posting_id FROM payrelay.ledger_posting WHERE business_key = :reverses)), :event_at)
             ON CONFLICT (business_key) DO NOTHING
             """);
     for (Posting posting : byKey.values()) {
@@ -148,10 +183,10 @@ public final class LedgerStore {
           .bind("kind", posting.kind().name())
           .bind("payment_id", posting.paymentId())
           .bind("reverses_posting_id", reversed.get(posting.businessKey()))
+          .bind("reverses", posting.reverses())
           .bind("event_at", OffsetDateTime.ofInstant(posting.eventAt(), ZoneOffset.UTC))
           .add();
     }
-    Map<String, Long> ids = new LinkedHashMap<>();
     batch
         .executePreparedBatch("business_key", "posting_id")
         .map((row, context) -> Map.entry(row.getString("business_key"), row.getLong("posting_id")))
@@ -216,6 +251,48 @@ public final class LedgerStore {
             .bindArray("ids", String.class, paymentIds)
             .mapTo(String.class)
             .list());
+  }
+
+  /** Which of the captures with those business keys are money that no payment explains. */
+  Set<String> inSuspense(Handle tx, Collection<String> businessKeys) {
+    return new HashSet<>(
+        tx.createQuery(
+                """
+                SELECT p.business_key FROM payrelay.ledger_posting p
+                WHERE p.business_key = ANY (:keys) AND p.kind = 'SUSPENSE_CAPTURE'
+                  AND NOT EXISTS (SELECT FROM payrelay.ledger_posting x
+                    WHERE x.business_key = 'adjust:' || p.business_key)
+                """)
+            .bindArray("keys", String.class, businessKeys)
+            .mapTo(String.class)
+            .list());
+  }
+
+  /** The refunds booked under those business keys, without those that came back. */
+  Map<String, RefundLifecycle.Booked> refunds(Handle tx, Collection<String> businessKeys) {
+    Map<String, RefundLifecycle.Booked> booked = new HashMap<>();
+    tx.createQuery(
+            """
+            SELECT p.business_key, e.amount_minor, e.currency,
+              CASE WHEN EXISTS (SELECT FROM payrelay.ledger_posting x
+                WHERE x.business_key = 'adjust:' || p.business_key) THEN 'SUSPENSE' ELSE a.kind END AS against
+            FROM payrelay.ledger_posting p
+            JOIN payrelay.ledger_entry e ON e.posting_id = p.posting_id AND e.side = 'DEBIT'
+            JOIN payrelay.ledger_account a ON a.account_id = e.account_id
+            WHERE p.business_key = ANY (:keys) AND p.kind IN ('REFUND', 'PROVIDER_REFUND')
+              AND NOT EXISTS (SELECT FROM payrelay.ledger_posting x
+                WHERE x.business_key = 'returned:' || p.business_key)
+            """)
+        .bindArray("keys", String.class, businessKeys)
+        .map(
+            (row, context) ->
+                Map.entry(
+                    row.getString("business_key"),
+                    new RefundLifecycle.Booked(
+                        AccountKind.valueOf(row.getString("against")),
+                        new Money(row.getLong("amount_minor"), row.getString("currency")))))
+        .forEach(entry -> booked.put(entry.getKey(), entry.getValue()));
+    return booked;
   }
 
   private static void refuseMoneyOfAnother(List<Posting> repeated, Map<String, Booked> booked) {

@@ -16,8 +16,8 @@ import org.jdbi.v3.core.argument.Argument;
 import org.jdbi.v3.core.statement.PreparedBatch;
 
 /**
- * Operations and their attempts. An operation in flight is due again when its lease is over; all
- * times are the database's. Stateless, safe for any thread.
+ * Operations, of charges and of refunds, and their attempts. An operation in flight is due again
+ * when its lease is over; all times are the database's. Stateless, safe for any thread.
  */
 public final class OperationStore {
 
@@ -186,11 +186,16 @@ public final class OperationStore {
   private static List<Due> due(Handle tx, String provider, int limit) {
     return tx.createQuery(
             """
-            SELECT o.operation_id, p.status IN ('SUCCEEDED', 'FAILED') AS settled,
+            SELECT o.operation_id,
+              -- A refund that had SUCCEEDED is asked about again where somebody reports that it failed.
+              CASE WHEN r.refund_id IS NULL THEN p.status IN ('SUCCEEDED', 'FAILED')
+                ELSE r.status IN ('FAILED', 'RETURNED') OR (r.status = 'SUCCEEDED' AND o.next_action <> 'QUERY')
+              END AS settled,
               EXISTS (SELECT FROM payrelay.attempt a
                 WHERE a.operation_id = o.operation_id AND a.finished_at IS NULL) AS in_flight
             FROM payrelay.operation o JOIN payrelay.payment p ON p.payment_id = o.payment_id
-            WHERE o.provider = :provider AND o.kind = 'CHARGE' AND o.next_action IS NOT NULL
+              LEFT JOIN payrelay.refund r ON r.refund_id = o.refund_id
+            WHERE o.provider = :provider AND o.next_action IS NOT NULL
               AND o.next_action_at <= clock_timestamp()
               AND NOT EXISTS (SELECT FROM payrelay.attempt a
                 WHERE a.operation_id = o.operation_id AND a.finished_at IS NULL
@@ -215,14 +220,14 @@ public final class OperationStore {
             """
             WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
             chosen AS (
-              SELECT o.operation_id, p.created_at AS requested_at,
+              SELECT o.operation_id, coalesce(r.created_at, p.created_at) AS requested_at,
                 o.call_count + o.query_count + 1 AS attempt_number,
                 CASE WHEN o.next_action = 'CALL' AND (coalesce(o.key_safe_until <= clock.now, false)
                     OR (o.key_safe_until IS NULL AND o.call_count + o.query_count = 0
-                      AND p.created_at + :key_safe::interval <= clock.now))
+                      AND coalesce(r.created_at, p.created_at) + :key_safe::interval <= clock.now))
                   THEN 'QUERY' ELSE o.next_action END AS kind
               FROM payrelay.operation o JOIN payrelay.payment p ON p.payment_id = o.payment_id
-                CROSS JOIN clock
+                LEFT JOIN payrelay.refund r ON r.refund_id = o.refund_id CROSS JOIN clock
               WHERE o.operation_id = ANY (:ids) AND o.next_action IS NOT NULL),
             begun AS (
               INSERT INTO payrelay.attempt (operation_id, attempt_number, kind, lease_owner, lease_until)

@@ -73,7 +73,7 @@ public final class PaymentStore {
             """
             SELECT p.payment_id FROM payrelay.payment p
             WHERE p.status IN ('CREATED', 'PENDING', 'UNKNOWN') AND p.created_at < clock_timestamp() - :age::interval
-              AND NOT EXISTS (SELECT FROM payrelay.operation o WHERE o.payment_id = p.payment_id)
+              AND NOT EXISTS (SELECT FROM payrelay.operation o WHERE o.payment_id = p.payment_id AND o.kind = 'CHARGE')
               AND NOT EXISTS (SELECT FROM payrelay.exception_case e
                 WHERE e.payment_id = p.payment_id AND e.status = 'OPEN')
             ORDER BY p.created_at LIMIT :limit

@@ -136,4 +136,28 @@ public final class Samples {
         fact.observedAt(),
         fact.evidence());
   }
+
+  /** A fact about a refund; nothing is named that is null. */
+  public static Fact ofRefund(
+      String paymentId,
+      FactSource source,
+      Observation observation,
+      @Nullable String transactionId,
+      @Nullable Money amount,
+      @Nullable String reference,
+      @Nullable String refundId) {
+    return new Fact(
+        source,
+        "simulator",
+        paymentId,
+        observation,
+        transactionId,
+        amount,
+        null,
+        reference,
+        observation == Observation.FAILED ? "insufficient_funds" : null,
+        AT,
+        Map.of(),
+        refundId);
+  }
 }

@@ -1,12 +1,7 @@
 package io.payrelay.providers.generic;
 
-import com.fasterxml.jackson.core.StreamReadFeature;
-import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectReader;
-import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.payrelay.payments.money.Money;
-import io.payrelay.providers.PaymentProvider;
 import io.payrelay.providers.ProviderAnswer;
 import io.payrelay.providers.ProviderResult;
 import io.payrelay.providers.ProviderResult.Declined;
@@ -16,15 +11,13 @@ import io.payrelay.providers.ProviderResult.NotProcessed;
 import io.payrelay.providers.ProviderResult.Pending;
 import io.payrelay.providers.ProviderResult.Succeeded;
 import io.payrelay.providers.ProviderResult.Unknown;
-import java.io.IOException;
+import io.payrelay.providers.http.AnswerReader;
+import io.payrelay.providers.http.HttpAnswer;
 import java.time.DateTimeException;
-import java.time.Duration;
 import java.time.Instant;
-import java.time.ZonedDateTime;
-import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
+import java.util.function.Function;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -34,46 +27,57 @@ import org.jspecify.annotations.Nullable;
  */
 final class GenericClassifier {
 
-  /** Nothing gets better by hurrying before somebody has changed the key. */
-  private static final Duration AUTHENTICATION_PAUSE = Duration.ofSeconds(60);
-
-  /** A provider that asks for more than this is asked again earlier: a payment waits. */
-  private static final Duration RETRY_AFTER_MAX = Duration.ofMinutes(5);
-
-  private static final String NO_CODE = "unspecified";
-  private static final Pattern ID = Pattern.compile("[0-9A-Za-z][0-9A-Za-z_.:-]{0,254}");
-  private static final Pattern CODE = Pattern.compile("[0-9A-Za-z_.-]{1,64}");
   private static final Pattern CURRENCY = Pattern.compile("[A-Z]{3}");
   private static final int ACCOUNT_LENGTH_MAX = 128;
-  private static final ObjectReader JSON =
-      JsonMapper.builder()
-          .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
-          .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
-          .build()
-          .reader();
 
   private GenericClassifier() {}
 
   /** The answer to a charge. */
-  static ProviderResult ofCharge(GenericAnswer answer, String paymentId, Instant now) {
+  static ProviderResult ofCharge(HttpAnswer answer, String paymentId, Instant now) {
+    return ofOrder(answer, body -> charge(body, paymentId), body -> declined(body, paymentId), now);
+  }
+
+  /** The answer to a query: all charges it shows that matter, the one that counts first. */
+  static List<ProviderResult> ofQuery(HttpAnswer answer, String paymentId, Instant now) {
+    return ofList(answer, charge -> charge(charge, paymentId), now);
+  }
+
+  /** The answer to a refund. */
+  static ProviderResult ofRefund(HttpAnswer answer, String refundId, Instant now) {
+    return ofOrder(
+        answer, body -> refund(body, refundId), body -> AnswerReader.unknown(answer), now);
+  }
+
+  /** The answer to a query of a refund: all it shows that matter, the one that counts first. */
+  static List<ProviderResult> ofRefundQuery(HttpAnswer answer, String refundId, Instant now) {
+    return ofList(answer, refund -> refund(refund, refundId), now);
+  }
+
+  /** What money was to be moved by, and what is refused with 402. */
+  private static ProviderResult ofOrder(
+      HttpAnswer answer,
+      Function<JsonNode, ProviderResult> made,
+      Function<JsonNode, ProviderResult> declined,
+      Instant now) {
     if (answer.status() == 401) {
-      return new NotProcessed(PaymentProvider.AUTHENTICATION_REFUSED, AUTHENTICATION_PAUSE);
+      return AnswerReader.authenticationRefused();
     }
     if (answer.status() == 429) {
-      return new NotProcessed("rate limited", retryAfter(answer, now));
+      return new NotProcessed("rate limited", AnswerReader.retryAfter(answer, now));
     }
     JsonNode body = json(answer);
     if (body == null) {
-      return unreadable(answer);
+      return AnswerReader.unreadable(answer);
     }
+    ProviderResult unknown = AnswerReader.unknown(answer);
     String error = body.path("error").path("type").asText("");
     return switch (answer.status()) {
-      case 200 -> charge(body, paymentId);
+      case 200 -> made.apply(body);
       case 400 ->
           error.equals("invalid_request")
-              ? new Declined(code(body.path("error").path("code")), null, null)
-              : unknown(answer);
-      case 402 -> error.equals("card_declined") ? declined(body, paymentId) : unknown(answer);
+              ? new Declined(AnswerReader.code(body.path("error").path("code")), null, null)
+              : unknown;
+      case 402 -> error.equals("card_declined") ? declined.apply(body) : unknown;
       case 409 ->
           new Unknown(
               error.equals("idempotency_key_in_use")
@@ -82,34 +86,33 @@ final class GenericClassifier {
       case 422 ->
           error.equals("idempotency_mismatch")
               ? new KeyRefused("the key was used with another body")
-              : unknown(answer);
+              : unknown;
       case 503 ->
           error.equals("not_processed")
-              ? new NotProcessed("not processed", retryAfter(answer, now))
-              : unknown(answer);
-      default -> unknown(answer);
+              ? new NotProcessed("not processed", AnswerReader.retryAfter(answer, now))
+              : unknown;
+      default -> unknown;
     };
   }
 
-  /** The answer to a query: all charges it shows that matter, the one that counts first. */
-  static List<ProviderResult> ofQuery(GenericAnswer answer, String paymentId, Instant now) {
+  private static List<ProviderResult> ofList(
+      HttpAnswer answer, Function<JsonNode, ProviderResult> one, Instant now) {
     if (answer.status() == 401) {
-      return List.of(
-          new NotProcessed(PaymentProvider.AUTHENTICATION_REFUSED, AUTHENTICATION_PAUSE));
+      return List.of(AnswerReader.authenticationRefused());
     }
     if (answer.status() == 429) {
-      return List.of(new NotProcessed("rate limited", retryAfter(answer, now)));
+      return List.of(new NotProcessed("rate limited", AnswerReader.retryAfter(answer, now)));
     }
     JsonNode body = json(answer);
     if (body == null) {
-      return List.of(unreadable(answer));
+      return List.of(AnswerReader.unreadable(answer));
     }
     if (answer.status() != 200 || !body.path("data").isArray()) {
-      return List.of(unknown(answer));
+      return List.of(AnswerReader.unknown(answer));
     }
     List<ProviderResult> results = new ArrayList<>();
-    for (JsonNode charge : body.path("data")) {
-      ProviderResult result = charge(charge, paymentId);
+    for (JsonNode found : body.path("data")) {
+      ProviderResult result = one.apply(found);
       if (result instanceof Unknown) {
         // One that cannot be read may be the one that moved money.
         return List.of(result);
@@ -120,16 +123,18 @@ final class GenericClassifier {
   }
 
   /** The answer to a cancellation: the charge as it stands, a paid one included. */
-  static ProviderResult ofCancel(GenericAnswer answer, String paymentId) {
+  static ProviderResult ofCancel(HttpAnswer answer, String paymentId) {
     JsonNode body = json(answer);
     if (body == null) {
-      return unreadable(answer);
+      return AnswerReader.unreadable(answer);
     }
     return switch (answer.status()) {
       case 200 -> charge(body, paymentId);
       case 409 ->
-          body.path("charge").isObject() ? charge(body.path("charge"), paymentId) : unknown(answer);
-      default -> unknown(answer);
+          body.path("charge").isObject()
+              ? charge(body.path("charge"), paymentId)
+              : AnswerReader.unknown(answer);
+      default -> AnswerReader.unknown(answer);
     };
   }
 
@@ -139,16 +144,22 @@ final class GenericClassifier {
     if (!succeeded.isEmpty()) {
       return succeeded;
     }
+    // What is worked on before what waits for another try: cancelling that says nothing of this.
     return results.stream()
         .filter(Pending.class::isInstance)
         .findFirst()
+        .or(() -> results.stream().filter(GenericClassifier::stillPayable).findFirst())
         .map(List::of)
         .orElseGet(() -> List.of(results.get(results.size() - 1)));
   }
 
+  private static boolean stillPayable(ProviderResult result) {
+    return result instanceof Declined declined && declined.stillPayable();
+  }
+
   private static ProviderResult charge(JsonNode charge, String paymentId) {
-    String id = charge.path("id").asText("");
-    if (!charge.isObject() || !ID.matcher(id).matches()) {
+    String id = AnswerReader.id(charge.path("id"));
+    if (!charge.isObject() || id == null) {
       return new Unknown("the answer holds no charge");
     }
     if (!paymentId.equals(charge.path("merchant_transaction_id").asText(""))) {
@@ -165,22 +176,46 @@ final class GenericClassifier {
           amount == null
               ? new Unknown("a succeeded charge without amount or currency")
               : new Succeeded(id, amount, payee, instant(charge.path("created_at")));
-      case "pending" -> new Pending(id, amount, payee);
-      case "failed" -> new Declined(code(charge.path("failure_code")), id, amount);
+      case "pending" ->
+          charge.path("failure_code").isTextual()
+              ? new Declined(AnswerReader.code(charge.path("failure_code")), id, amount, true)
+              : new Pending(id, amount, payee);
+      case "failed" -> new Declined(AnswerReader.code(charge.path("failure_code")), id, amount);
       case "canceled" -> new Declined("canceled", id, amount);
       default -> new Unknown("a charge of unknown status");
     };
   }
 
+  private static ProviderResult refund(JsonNode refund, String refundId) {
+    String id = AnswerReader.id(refund.path("id"));
+    if (!refund.isObject() || id == null) {
+      return new Unknown("the answer holds no refund");
+    }
+    if (!refundId.equals(refund.path("merchant_refund_id").asText(""))) {
+      return new Unknown("the answer names another merchant_refund_id");
+    }
+    Money amount = money(refund);
+    return switch (refund.path("status").asText("")) {
+      case "succeeded" ->
+          amount == null
+              ? new Unknown("a succeeded refund without amount or currency")
+              : new Succeeded(id, amount, null, instant(refund.path("created_at")));
+      case "pending" -> new Pending(id, amount, null);
+      case "failed" -> new Declined(AnswerReader.code(refund.path("failure_code")), id, amount);
+      default -> new Unknown("a refund of unknown status");
+    };
+  }
+
   private static ProviderResult declined(JsonNode body, String paymentId) {
-    String code = code(body.path("error").path("code"));
+    String code = AnswerReader.code(body.path("error").path("code"));
     JsonNode charge = body.path("charge");
     if (charge.isMissingNode() || charge.isNull()) {
       return new Declined(code, null, null);
     }
     ProviderResult result = charge(charge, paymentId);
     if (result instanceof Declined declined) {
-      return new Declined(code, declined.providerTransactionId(), declined.amount());
+      return new Declined(
+          code, declined.providerTransactionId(), declined.amount(), declined.stillPayable());
     }
     return result instanceof Unknown
         ? result
@@ -207,55 +242,8 @@ final class GenericClassifier {
     }
   }
 
-  private static String code(JsonNode node) {
-    String code = node.asText("");
-    return CODE.matcher(code).matches() ? code : NO_CODE;
-  }
-
   /** Null where it is not one JSON value that came as JSON. */
-  private static @Nullable JsonNode json(GenericAnswer answer) {
-    String type = answer.contentType() == null ? "" : answer.contentType();
-    int parameters = type.indexOf(';');
-    String media =
-        (parameters < 0 ? type : type.substring(0, parameters)).strip().toLowerCase(Locale.ROOT);
-    boolean json = media.equals("application/json") || media.endsWith("+json");
-    if (!json || answer.body().length > ProviderAnswer.BODY_BYTES_MAX) {
-      return null;
-    }
-    try {
-      JsonNode node = JSON.readTree(answer.body());
-      return node == null || node.isMissingNode() ? null : node;
-    } catch (IOException e) {
-      return null;
-    }
-  }
-
-  private static @Nullable Duration retryAfter(GenericAnswer answer, Instant now) {
-    String text = answer.retryAfter();
-    if (text == null) {
-      return null;
-    }
-    Duration asked;
-    try {
-      asked =
-          text.matches("\\d{1,9}")
-              ? Duration.ofSeconds(Long.parseLong(text))
-              : Duration.between(
-                  now, ZonedDateTime.parse(text, DateTimeFormatter.RFC_1123_DATE_TIME).toInstant());
-    } catch (DateTimeException e) {
-      return null;
-    }
-    if (asked.isNegative()) {
-      return Duration.ZERO;
-    }
-    return asked.compareTo(RETRY_AFTER_MAX) > 0 ? RETRY_AFTER_MAX : asked;
-  }
-
-  private static Unknown unknown(GenericAnswer answer) {
-    return new Unknown("status " + answer.status());
-  }
-
-  private static Unknown unreadable(GenericAnswer answer) {
-    return new Unknown("status " + answer.status() + " without a readable JSON body");
+  private static @Nullable JsonNode json(HttpAnswer answer) {
+    return AnswerReader.json(answer, ProviderAnswer.BODY_BYTES_MAX);
   }
 }

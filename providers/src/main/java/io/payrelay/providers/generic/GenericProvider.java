@@ -14,39 +14,31 @@ import io.payrelay.providers.RefundCall;
 import io.payrelay.providers.RefundOrder;
 import io.payrelay.providers.RefundRef;
 import io.payrelay.providers.RefundSupport;
+import io.payrelay.providers.http.DeadlineBody;
+import io.payrelay.providers.http.HttpAnswer;
+import io.payrelay.providers.http.ProviderHttp;
 import java.net.URI;
 import java.net.URLEncoder;
-import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublishers;
-import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.time.InstantSource;
-import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
-/**
- * Calls the generic HTTP provider. What happened to a charge is told by its body: as long as that
- * has not left, nothing can have been executed. Safe for any thread.
- */
+/** Calls the generic HTTP provider (docs/generic-provider.md). Safe for any thread. */
 public final class GenericProvider implements PaymentProvider {
 
-  /** They only parse small answers; nothing waits on them. */
-  private static final int THREADS = 4;
+  private static final String JSON = "application/json";
 
   private final GenericConfig config;
   private final InstantSource clock;
   private final Capabilities capabilities;
-  private final String base;
-  private final ExecutorService executor;
-  private final HttpClient client;
+  private final URI charges;
+  private final URI refunds;
+  private final ProviderHttp http;
 
   /** A client of the configured provider; opens connections when they are needed. */
   public GenericProvider(GenericConfig config, InstantSource clock) {
@@ -54,27 +46,11 @@ public final class GenericProvider implements PaymentProvider {
     this.clock = clock;
     this.capabilities =
         new Capabilities(
-            config.keyLifetime(), config.queries(), config.queryLag(), true, RefundSupport.NONE);
-    String url = config.url().toString();
-    this.base = (url.endsWith("/") ? url.substring(0, url.length() - 1) : url) + "/v1/charges";
-    AtomicInteger number = new AtomicInteger();
-    this.executor =
-        Executors.newFixedThreadPool(
-            THREADS,
-            task -> {
-              Thread thread =
-                  new Thread(task, "provider-" + config.name() + "-" + number.incrementAndGet());
-              thread.setDaemon(true);
-              return thread;
-            });
-    this.client =
-        HttpClient.newBuilder()
-            .version(HttpClient.Version.HTTP_1_1)
-            // A redirected charge would be sent twice, the second time to who knows whom.
-            .followRedirects(HttpClient.Redirect.NEVER)
-            .connectTimeout(config.connectTimeout())
-            .executor(executor)
-            .build();
+            config.keyLifetime(), config.queries(), config.queryLag(), true, RefundSupport.PARTIAL);
+    String base = ProviderHttp.base(config.url()) + "/v1/";
+    this.charges = URI.create(base + "charges");
+    this.refunds = URI.create(base + "refunds");
+    this.http = new ProviderHttp(config.name(), config.connectTimeout());
   }
 
   @Override
@@ -94,150 +70,105 @@ public final class GenericProvider implements PaymentProvider {
 
   @Override
   public CompletableFuture<ProviderAnswer> charge(ChargeCall call) {
-    DeadlineBody body = new DeadlineBody(call.body(), call.sendDeadlineNs());
-    if (body.over()) {
-      return CompletableFuture.completedFuture(returnedUnsent());
-    }
-    HttpRequest request =
-        request(URI.create(base), call.timeout())
-            .header("Content-Type", "application/json")
-            .header("Idempotency-Key", call.idempotencyKey())
-            .POST(body)
-            .build();
-    return exchange(
-        request,
+    return http.send(
+        order(charges, call.idempotencyKey()),
+        new DeadlineBody(call.body(), call.sendDeadlineNs()),
         call.timeout(),
         answer ->
             answered(
                 List.of(GenericClassifier.ofCharge(answer, call.paymentId(), clock.instant())),
                 answer),
-        failure -> {
-          // Closed first: a connection that stands a moment later must not send it any more.
-          if (!body.close()) {
-            return unknown(failure);
-          }
-          return body.late()
-              ? returnedUnsent()
-              : ProviderAnswer.without(
-                  new ProviderResult.NotProcessed("not sent: " + reason(failure), null));
-        });
+        Function.identity());
   }
 
   @Override
   public CompletableFuture<ProviderAnswer> query(ChargeRef charge, Duration timeout) {
     String paymentId = charge.paymentId();
-    URI uri = URI.create(base + "?merchant_transaction_id=" + encode(paymentId));
-    return exchange(
-        request(uri, timeout).GET().build(),
+    URI uri = URI.create(charges + "?merchant_transaction_id=" + encode(paymentId));
+    return http.ask(
+        request(uri).GET(),
         timeout,
-        answer -> answered(GenericClassifier.ofQuery(answer, paymentId, clock.instant()), answer),
-        GenericProvider::unknown);
+        answer -> answered(GenericClassifier.ofQuery(answer, paymentId, clock.instant()), answer));
   }
 
   @Override
   public CompletableFuture<ProviderAnswer> cancel(ChargeRef charge, Duration timeout) {
     return query(charge, timeout)
         .thenCompose(
-            found ->
-                found.result() instanceof ProviderResult.Pending pending
-                        && pending.providerTransactionId() != null
-                    ? cancelCharge(charge.paymentId(), pending.providerTransactionId(), timeout)
-                    : CompletableFuture.completedFuture(found));
+            found -> {
+              String payable = payable(found.result());
+              return payable == null
+                  ? CompletableFuture.completedFuture(found)
+                  : cancelCharge(charge.paymentId(), payable, timeout);
+            });
+  }
+
+  /** Id of the charge that may still be paid; null where there is none. */
+  private static @Nullable String payable(ProviderResult found) {
+    if (found instanceof ProviderResult.Pending pending) {
+      return pending.providerTransactionId();
+    }
+    return found instanceof ProviderResult.Declined declined && declined.stillPayable()
+        ? declined.providerTransactionId()
+        : null;
   }
 
   @Override
   public Prepared prepareRefund(RefundOrder order) {
-    throw new IllegalStateException("no refunds");
+    return GenericRequest.refund(order);
   }
 
   @Override
   public CompletableFuture<ProviderAnswer> refund(RefundCall call) {
-    throw new IllegalStateException("no refunds");
+    return http.send(
+        order(refunds, call.idempotencyKey()),
+        new DeadlineBody(call.body(), call.sendDeadlineNs()),
+        call.timeout(),
+        answer ->
+            answered(
+                List.of(GenericClassifier.ofRefund(answer, call.refundId(), clock.instant())),
+                answer),
+        Function.identity());
   }
 
   @Override
   public CompletableFuture<ProviderAnswer> queryRefund(RefundRef refund, Duration timeout) {
-    throw new IllegalStateException("no refunds");
+    String refundId = refund.refundId();
+    URI uri = URI.create(refunds + "?merchant_refund_id=" + encode(refundId));
+    return http.ask(
+        request(uri).GET(),
+        timeout,
+        answer ->
+            answered(GenericClassifier.ofRefundQuery(answer, refundId, clock.instant()), answer));
   }
 
-  /** Stops the threads; calls that still wait for an answer get none. */
   @Override
   public void close() {
-    executor.shutdownNow();
+    http.close();
   }
 
   private CompletableFuture<ProviderAnswer> cancelCharge(
       String paymentId, String chargeId, Duration timeout) {
-    URI uri = URI.create(base + "/" + encode(chargeId) + "/cancel");
-    return exchange(
-        request(uri, timeout).POST(BodyPublishers.noBody()).build(),
+    URI uri = URI.create(charges + "/" + encode(chargeId) + "/cancel");
+    return http.ask(
+        request(uri).POST(BodyPublishers.noBody()),
         timeout,
-        answer -> answered(List.of(GenericClassifier.ofCancel(answer, paymentId)), answer),
-        GenericProvider::unknown);
+        answer -> answered(List.of(GenericClassifier.ofCancel(answer, paymentId)), answer));
   }
 
-  private HttpRequest.Builder request(URI uri, Duration timeout) {
+  private HttpRequest.Builder order(URI uri, String idempotencyKey) {
+    return request(uri).header("Content-Type", JSON).header("Idempotency-Key", idempotencyKey);
+  }
+
+  private HttpRequest.Builder request(URI uri) {
     return HttpRequest.newBuilder(uri)
-        .timeout(timeout)
-        .header("Accept", "application/json")
+        .header("Accept", JSON)
         .header("Authorization", "Bearer " + config.apiKey().reveal());
   }
 
-  private CompletableFuture<ProviderAnswer> exchange(
-      HttpRequest request,
-      Duration timeout,
-      Function<GenericAnswer, ProviderAnswer> onAnswer,
-      Function<Throwable, ProviderAnswer> onFailure) {
-    CompletableFuture<HttpResponse<byte[]>> sent =
-        client.sendAsync(request, head -> new BoundedBody(ProviderAnswer.BODY_BYTES_MAX));
-    return sent.copy()
-        // The client's own limit ends with the head of the answer; a body can drip for ever.
-        .orTimeout(timeout.toMillis(), TimeUnit.MILLISECONDS)
-        .handle(
-            (response, failure) -> {
-              if (response != null) {
-                return onAnswer.apply(read(response));
-              }
-              sent.cancel(true);
-              return onFailure.apply(failure);
-            });
-  }
-
-  private static GenericAnswer read(HttpResponse<byte[]> response) {
-    return new GenericAnswer(
-        response.statusCode(),
-        response.headers().firstValue("Content-Type").orElse(null),
-        response.headers().firstValue("Retry-After").orElse(null),
-        response.body());
-  }
-
-  private static ProviderAnswer answered(List<ProviderResult> results, GenericAnswer answer) {
-    byte[] body = answer.body();
+  private static ProviderAnswer answered(List<ProviderResult> results, HttpAnswer answer) {
     return new ProviderAnswer(
-        results.get(0),
-        results.subList(1, results.size()),
-        answer.status(),
-        body.length > ProviderAnswer.BODY_BYTES_MAX
-            ? Arrays.copyOf(body, ProviderAnswer.BODY_BYTES_MAX)
-            : body);
-  }
-
-  private static ProviderAnswer unknown(Throwable failure) {
-    return ProviderAnswer.without(new ProviderResult.Unknown("no answer: " + reason(failure)));
-  }
-
-  private static ProviderAnswer returnedUnsent() {
-    return ProviderAnswer.without(
-        new ProviderResult.NotProcessed(PaymentProvider.RETURNED_UNSENT, null));
-  }
-
-  /** The kind of the failure only: messages can quote what was sent. */
-  private static String reason(Throwable failure) {
-    Throwable cause =
-        failure instanceof CompletionException && failure.getCause() != null
-            ? failure.getCause()
-            : failure;
-    return cause.getClass().getSimpleName();
+        results.get(0), results.subList(1, results.size()), answer.status(), answer.keptBody());
   }
 
   private static String encode(String text) {

@@ -5,14 +5,15 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.payrelay.payments.lifecycle.Payment;
 import io.payrelay.providers.Prepared;
+import io.payrelay.providers.RefundOrder;
 import java.util.Iterator;
 import java.util.Map;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The body of a charge: fields in alphabetical order at every level, so that equal rows give equal
- * bytes. Pure, stateless.
+ * The body of a charge or refund: fields in alphabetical order at every level, so that equal rows
+ * give equal bytes. Pure, stateless.
  */
 final class GenericRequest {
 
@@ -48,6 +49,20 @@ final class GenericRequest {
     } catch (JsonProcessingException e) {
       return new Prepared.Refused(
           "invalid_provider_data", "provider_data or business_refs cannot be read as JSON");
+    }
+  }
+
+  static Prepared refund(RefundOrder order) {
+    Map<String, Object> body = new TreeMap<>();
+    body.put("merchant_refund_id", order.refundId());
+    body.put("charge", order.providerTransactionId());
+    body.put("amount", order.amount().amountMinor());
+    body.put("currency", order.amount().currency());
+    putIfPresent(body, "reason", order.reason());
+    try {
+      return new Prepared.Ready(JSON.writeValueAsBytes(body));
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException("texts and numbers can be written", e);
     }
   }
 

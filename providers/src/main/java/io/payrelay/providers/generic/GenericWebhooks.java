@@ -29,6 +29,8 @@ public final class GenericWebhooks implements WebhookAdapter {
   /** The attempt's time in some senders, the event's in others. */
   private static final Set<String> DELIVERY_FIELDS = Set.of("timestamp");
 
+  private static final String REFUND = "refund.";
+
   private static final Answer ACCEPTED = new Answer(204, "text/plain", "");
 
   private final String name;
@@ -97,7 +99,11 @@ public final class GenericWebhooks implements WebhookAdapter {
     try {
       String paymentId = WebhookJson.required(data, "merchant_transaction_id");
       Instant at = WebhookJson.instant(root, "timestamp");
-      Fact fact = fact(observation, type, eventId, paymentId, data, at == null ? receivedAt : at);
+      Instant seen = at == null ? receivedAt : at;
+      Fact fact =
+          type.startsWith(REFUND)
+              ? refund(observation, type, eventId, paymentId, data, seen)
+              : fact(observation, type, eventId, paymentId, data, seen);
       return new WebhookEvent(eventId, type, digest, paymentId, List.of(fact), false);
     } catch (UnreadableWebhookException e) {
       throw e.of(eventId, type, digest);
@@ -109,13 +115,48 @@ public final class GenericWebhooks implements WebhookAdapter {
       case "charge.succeeded" -> Observation.SUCCEEDED;
       case "charge.failed", "charge.canceled" ->
           failuresFinal ? Observation.FAILED : Observation.FAILURE_REPORTED;
-      case "charge.pending" -> Observation.PENDING;
+      case "charge.pending", "refund.pending" -> Observation.PENDING;
+      case "refund.succeeded" -> Observation.PROVIDER_REFUND;
+      case "refund.failed", "refund.canceled" ->
+          failuresFinal ? Observation.FAILED : Observation.FAILURE_REPORTED;
       case "charge.disputed" -> Observation.DISPUTED;
       case "charge.dispute_won" -> Observation.DISPUTE_WON;
       case "charge.dispute_lost" -> Observation.DISPUTE_LOST;
       case "charge.refunded" -> Observation.PROVIDER_REFUND;
       default -> null;
     };
+  }
+
+  /** A refund names its own id, whose money it gives back, and ours of it where we asked for it. */
+  private Fact refund(
+      Observation observation,
+      String type,
+      String eventId,
+      String paymentId,
+      JsonNode data,
+      Instant at)
+      throws UnreadableWebhookException {
+    String reference = WebhookJson.required(data, "id");
+    String transactionId = WebhookJson.required(data, "charge");
+    Money amount = WebhookJson.money(data, "amount", "currency");
+    if (amount == null || amount.amountMinor() == 0) {
+      throw new UnreadableWebhookException("data.amount is not a positive amount");
+    }
+    String code = WebhookJson.code(data, "failure_code");
+    boolean canceled = code == null && type.equals("refund.canceled");
+    return new Fact(
+        FactSource.WEBHOOK,
+        name,
+        paymentId,
+        observation,
+        transactionId,
+        amount,
+        null,
+        reference,
+        canceled ? "canceled" : code,
+        at,
+        Map.of("event_id", eventId, "event_type", type),
+        WebhookJson.optional(data, "merchant_refund_id"));
   }
 
   private Fact fact(

@@ -1,6 +1,7 @@
 package io.payrelay.providers.stripe;
 
 import io.payrelay.payments.money.Money;
+import io.payrelay.providers.Amounts;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
@@ -13,6 +14,20 @@ import java.util.OptionalLong;
  * thread.
  */
 public final class StripeAmounts {
+
+  /** As a declared capability. */
+  static final Amounts AMOUNTS =
+      new Amounts() {
+        @Override
+        public OptionalLong toProvider(Money money) {
+          return apiAmount(money);
+        }
+
+        @Override
+        public Optional<Money> fromProvider(long amount, String currency) {
+          return money(amount, currency);
+        }
+      };
 
   private static final int USUAL_DECIMALS = 2;
 

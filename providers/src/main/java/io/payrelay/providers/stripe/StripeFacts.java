@@ -85,8 +85,17 @@ final class StripeFacts {
         money(intent, received ? "amount_received" : "amount"),
         payee(intent),
         null,
-        observation == Observation.FAILED ? code(intent, "cancellation_reason", "canceled") : null,
+        observation == Observation.FAILED ? whyCanceled(intent) : null,
         id);
+  }
+
+  /** A declined intent is cancelled by us: why it was declined says more. */
+  private static String whyCanceled(JsonNode intent) {
+    String otherwise = code(intent, "cancellation_reason", "canceled");
+    JsonNode failure = intent.path("last_payment_error");
+    return failure.isObject()
+        ? code(failure, "decline_code", code(failure, "code", otherwise))
+        : otherwise;
   }
 
   /** After a decline the intent can still be paid, until somebody cancels it: FAILED is not yet. */
@@ -135,17 +144,37 @@ final class StripeFacts {
     return declined || type.equals("charge.expired");
   }
 
-  /** Whatever its own metadata name: a refund belongs to the payment whose money it gives back. */
+  /**
+   * A refund belongs to the payment whose money it gives back; its own metadata name the refund of
+   * ours that it is, where we asked for it. Of those we can ask, so that a failure is only
+   * reported.
+   */
   private List<Fact> refund(JsonNode refund, String id, String transaction)
       throws UnreadableWebhookException {
     String status = WebhookJson.required(refund, "status");
-    if (status.equals("failed")) {
-      throw new UnreadableWebhookException(
-          "a refund failed: whether its money was booked as gone is for a person to see");
-    }
-    return status.equals("succeeded")
-        ? List.of(moved(Observation.PROVIDER_REFUND, refund, id, transaction))
-        : List.of();
+    String ours = StripeMetadata.refundId(refund);
+    Observation observation =
+        switch (status) {
+          case "succeeded" -> Observation.PROVIDER_REFUND;
+          case "pending", "requires_action" -> Observation.PENDING;
+          case "failed", "canceled" ->
+              ours == null ? Observation.FAILED : Observation.FAILURE_REPORTED;
+          default ->
+              throw new UnreadableWebhookException("status of a refund is none that is known");
+        };
+    boolean failed =
+        observation == Observation.FAILED || observation == Observation.FAILURE_REPORTED;
+    return List.of(
+        fact(
+                WebhookEvent.UNNAMED,
+                observation,
+                transaction,
+                money(refund, "amount"),
+                null,
+                id,
+                failed ? code(refund, "failure_reason", status) : null,
+                id)
+            .aboutRefund(ours));
   }
 
   private List<Fact> dispute(JsonNode dispute, String id) throws UnreadableWebhookException {

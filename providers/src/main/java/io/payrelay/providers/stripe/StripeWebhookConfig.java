@@ -33,12 +33,14 @@ public record StripeWebhookConfig(
       Setting.flag(
           "PAYRELAY_STRIPE_LIVE_MODE",
           "true",
-          "true: events of Stripe's test mode are refused, false: those of live mode");
+          "true: key, answers and events are of Stripe's live mode, false: of its test mode; others are"
+              + " refused");
   public static final Setting<String> ACCOUNT =
       Setting.text(
           "PAYRELAY_STRIPE_ACCOUNT",
           "",
-          "connected account (acct_...) whose events are taken; empty: the own account's");
+          "connected account (acct_...) that calls are made for and whose events are taken; empty: the"
+              + " own account");
 
   /** All of them. */
   public static final List<Setting<?>> SETTINGS = List.of(SECRETS, TOLERANCE, LIVE_MODE, ACCOUNT);

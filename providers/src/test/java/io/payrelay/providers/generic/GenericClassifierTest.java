@@ -14,9 +14,12 @@ import io.payrelay.providers.ProviderResult.NotProcessed;
 import io.payrelay.providers.ProviderResult.Pending;
 import io.payrelay.providers.ProviderResult.Succeeded;
 import io.payrelay.providers.ProviderResult.Unknown;
+import io.payrelay.providers.http.HttpAnswer;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -166,6 +169,28 @@ class GenericClassifierTest {
   }
 
   @Test
+  void tellsADeclineThatCanStillBePaidFromOneForGood() {
+    String payable = charge("ch_1", "pending", "").replace("null", "\"no_money\"");
+    Declined expected = new Declined("no_money", "ch_1", USD, true);
+
+    assertThat(ofCharge(200, JSON, null, payable)).isEqualTo(expected);
+    assertThat(
+            ofCharge(
+                402,
+                JSON,
+                null,
+                "{\"error\":{\"type\":\"card_declined\",\"code\":\"no_money\"},\"charge\":"
+                    + payable
+                    + "}"))
+        .isEqualTo(expected);
+    assertThat(ofQuery(payable, charge("ch_2", "failed", ""))).containsExactly(expected);
+    assertThat(ofQuery(payable, charge("ch_2", "pending", "")))
+        .singleElement()
+        .isInstanceOf(Pending.class);
+    assertThat(cancel(200, payable)).isEqualTo(expected);
+  }
+
+  @Test
   void believesNoQueryOfWhichAPartCannotBeRead() {
     assertThat(ofQuery(charge("ch_1", "failed", ""), "{\"id\":\"ch_2\"}"))
         .singleElement()
@@ -207,8 +232,71 @@ class GenericClassifierTest {
     return GenericClassifier.ofCharge(answer(status, type, retryAfter, body), "payment_1", NOW);
   }
 
-  private static GenericAnswer answer(int status, String type, String retryAfter, String body) {
+  @Test
+  void readsARefundByItsOwnId() {
+    assertThat(ofRefund(200, refund("re_1", "succeeded")))
+        .isEqualTo(new Succeeded("re_1", USD, null, Instant.parse("2026-01-02T03:04:00Z")));
+    assertThat(ofRefund(200, refund("re_1", "pending"))).isEqualTo(new Pending("re_1", USD, null));
+    assertThat(ofRefund(200, refund("re_1", "failed")))
+        .isEqualTo(new Declined("account_closed", "re_1", USD));
+    assertThat(ofRefund(200, refund("re_1", "succeeded").replace("refund_1", "refund_2")))
+        .isEqualTo(new Unknown("the answer names another merchant_refund_id"));
+    assertThat(ofRefund(200, refund("re_1", "succeeded").replace("1200", "null")))
+        .isInstanceOf(Unknown.class);
+    assertThat(ofRefund(200, refund("re_1", "returned"))).isInstanceOf(Unknown.class);
+    assertThat(ofRefund(400, error("invalid_request", "refund_exceeds_charge")))
+        .isEqualTo(new Declined("refund_exceeds_charge", null, null));
+    assertThat(ofRefund(402, error("card_declined", "x"))).isInstanceOf(Unknown.class);
+    assertThat(ofRefund(422, error("idempotency_mismatch", "x"))).isInstanceOf(KeyRefused.class);
+    assertThat(ofRefund(500, error("api_error", "x"))).isInstanceOf(Unknown.class);
+    assertThat(ofRefund(503, error("not_processed", "x"))).isInstanceOf(NotProcessed.class);
+  }
+
+  @Test
+  void hidesNoneOfSeveralRefundsThatMovedMoney() {
+    HttpAnswer answer =
+        answer(
+            200,
+            JSON,
+            null,
+            "{\"data\":["
+                + String.join(
+                    ",",
+                    refund("re_1", "failed"),
+                    refund("re_2", "succeeded"),
+                    refund("re_3", "succeeded"))
+                + "]}");
+
+    assertThat(GenericClassifier.ofRefundQuery(answer, "refund_1", NOW))
+        .extracting(result -> ((Succeeded) result).providerTransactionId())
+        .containsExactly("re_2", "re_3");
+    assertThat(
+            GenericClassifier.ofRefundQuery(
+                answer(200, JSON, null, "{\"data\":[]}"), "refund_1", NOW))
+        .containsExactly(new NotFound());
+  }
+
+  private static String refund(String id, String status) {
+    return """
+        {"id":"%s","merchant_refund_id":"refund_1","charge":"ch_1","merchant_transaction_id":"payment_1",
+        "status":"%s","amount":1200,"currency":"USD","failure_code":"account_closed",
+        "created_at":"2026-01-02T03:04:00Z"}"""
+        .formatted(id, status);
+  }
+
+  private static ProviderResult ofRefund(int status, String body) {
+    return GenericClassifier.ofRefund(answer(status, JSON, null, body), "refund_1", NOW);
+  }
+
+  private static HttpAnswer answer(int status, String type, String retryAfter, String body) {
     assertThat(ProviderAnswer.BODY_BYTES_MAX).isEqualTo(65_536);
-    return new GenericAnswer(status, type, retryAfter, body.getBytes(UTF_8));
+    Map<String, String> headers = new HashMap<>();
+    if (type != null) {
+      headers.put("content-type", type);
+    }
+    if (retryAfter != null) {
+      headers.put("retry-after", retryAfter);
+    }
+    return new HttpAnswer(status, headers, body.getBytes(UTF_8));
   }
 }

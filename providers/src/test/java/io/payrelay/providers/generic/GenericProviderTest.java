@@ -16,6 +16,7 @@ import io.payrelay.providers.ProviderAnswer;
 import io.payrelay.providers.ProviderResult.Declined;
 import io.payrelay.providers.ProviderResult.NotProcessed;
 import io.payrelay.providers.ProviderResult.Unknown;
+import io.payrelay.providers.http.DeadlineBody;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.net.InetAddress;

@@ -136,6 +136,45 @@ class GenericWebhooksTest {
     assertThat(read(refunded).facts().get(0).amount()).isEqualTo(new Money(600, "EUR"));
   }
 
+  private static final String REFUND =
+      """
+      {"type":"refund.succeeded","timestamp":"2026-01-02T03:00:00Z","data":{"id":"re_1",
+       "merchant_refund_id":"ref_0001","charge":"ch_1","merchant_transaction_id":"pay_0001",
+       "status":"succeeded","amount":500,"currency":"EUR","failure_code":null}}""";
+
+  @ParameterizedTest
+  @CsvSource({
+    "refund.succeeded, PROVIDER_REFUND",
+    "refund.pending, PENDING",
+    "refund.failed, FAILURE_REPORTED",
+    "refund.canceled, FAILURE_REPORTED"
+  })
+  void readsARefundByItsOwnIdOursAndItsMoney(String type, Observation observation)
+      throws Exception {
+    assertThat(read(REFUND.replace("refund.succeeded", type)).facts())
+        .containsExactly(
+            new Fact(
+                FactSource.WEBHOOK,
+                "simulator",
+                "pay_0001",
+                observation,
+                "ch_1",
+                new Money(500, "EUR"),
+                null,
+                "re_1",
+                type.equals("refund.canceled") ? "canceled" : null,
+                Instant.parse("2026-01-02T03:00:00Z"),
+                Map.of("event_id", "evt_1", "event_type", type),
+                "ref_0001"));
+    assertThat(read(REFUND.replace("\"merchant_refund_id\":\"ref_0001\",", "")).facts())
+        .extracting(Fact::refundId)
+        .containsOnlyNulls();
+    for (String needed : List.of("\"id\":\"re_1\",", "\"charge\":\"ch_1\",", "\"amount\":500,")) {
+      assertThatThrownBy(() -> read(REFUND.replace(needed, "")))
+          .isInstanceOf(UnreadableWebhookException.class);
+    }
+  }
+
   @Test
   void keepsUnknownTypesWithoutAFact() throws Exception {
     WebhookEvent event = read("{\"type\":\"payout.paid\",\"data\":{\"amount\":\"lots\"}}");

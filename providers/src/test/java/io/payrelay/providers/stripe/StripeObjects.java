@@ -37,6 +37,12 @@ final class StripeObjects {
         .formatted(status);
   }
 
+  /** One that we asked for. */
+  static String ourRefund(String status) {
+    return refund(status)
+        .replace("metadata\":{", "metadata\":{\"payrelay_refund_id\":\"ref_0001\",");
+  }
+
   static String dispute(String status) {
     return """
         {"id":"dp_1","object":"dispute","amount":1999,"currency":"eur","charge":"ch_1",

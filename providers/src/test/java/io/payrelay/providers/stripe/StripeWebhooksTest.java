@@ -4,6 +4,7 @@ import static io.payrelay.providers.stripe.StripeObjects.charge;
 import static io.payrelay.providers.stripe.StripeObjects.dispute;
 import static io.payrelay.providers.stripe.StripeObjects.event;
 import static io.payrelay.providers.stripe.StripeObjects.intent;
+import static io.payrelay.providers.stripe.StripeObjects.ourRefund;
 import static io.payrelay.providers.stripe.StripeObjects.refund;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -192,7 +193,36 @@ class StripeWebhooksTest {
     assertThat(fact.providerTransactionId()).isEqualTo("pi_1");
     assertThat(fact.reference()).isEqualTo("re_1");
     assertThat(fact.amount()).isEqualTo(new Money(500, "EUR"));
-    assertThat(read(event(type, refund("pending"))).facts()).isEmpty();
+    assertThat(fact.refundId()).isNull();
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "succeeded, PROVIDER_REFUND, PROVIDER_REFUND",
+    "pending, PENDING, PENDING",
+    "requires_action, PENDING, PENDING",
+    "failed, FAILED, FAILURE_REPORTED",
+    "canceled, FAILED, FAILURE_REPORTED"
+  })
+  void readsTheStateOfARefundAndWhoAskedForIt(String status, Observation theirs, Observation ours)
+      throws Exception {
+    assertThat(read(event("refund.updated", refund(status))).facts())
+        .extracting(Fact::observation, Fact::reference, Fact::refundId)
+        .containsExactly(tuple(theirs, "re_1", null));
+    // Of those we asked for the provider's own answer decides whether they failed.
+    assertThat(read(event("refund.updated", ourRefund(status))).facts())
+        .extracting(Fact::observation, Fact::reference, Fact::refundId)
+        .containsExactly(tuple(ours, "re_1", "ref_0001"));
+  }
+
+  @Test
+  void saysOfACancelledIntentWhyItWasDeclined() throws Exception {
+    String declined =
+        ",\"cancellation_reason\":\"abandoned\",\"last_payment_error\":{\"code\":\"card_declined\",\"decline_code\":\"lost_card\"}";
+
+    assertThat(read(event("payment_intent.canceled", intent("canceled", declined))).facts())
+        .extracting(Fact::observation, Fact::code)
+        .containsExactly(tuple(Observation.FAILED, "lost_card"));
   }
 
   @Test
@@ -208,10 +238,10 @@ class StripeWebhooksTest {
   }
 
   @Test
-  void leavesAFailedRefundToAPerson() {
-    assertThatThrownBy(() -> read(event("refund.failed", refund("failed"))))
+  void refusesAStateOfARefundThatItDoesNotKnow() {
+    assertThatThrownBy(() -> read(event("refund.failed", refund("vanished"))))
         .isInstanceOf(UnreadableWebhookException.class)
-        .hasMessageContaining("for a person");
+        .hasMessageContaining("none that is known");
   }
 
   @ParameterizedTest

@@ -1,4 +1,4 @@
-package io.payrelay.providers.generic;
+package io.payrelay.providers.http;
 
 import java.io.ByteArrayOutputStream;
 import java.net.http.HttpResponse.BodySubscriber;

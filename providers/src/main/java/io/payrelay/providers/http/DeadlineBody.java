@@ -1,4 +1,4 @@
-package io.payrelay.providers.generic;
+package io.payrelay.providers.http;
 
 import java.io.IOException;
 import java.net.http.HttpRequest.BodyPublisher;
@@ -12,7 +12,7 @@ import java.util.concurrent.atomic.AtomicReference;
  * whether it left. The client subscribes when the connection stands and the head is written:
  * without its body the provider has no request. Safe for any thread.
  */
-final class DeadlineBody implements BodyPublisher {
+public final class DeadlineBody implements BodyPublisher {
 
   private final byte[] body;
   private final long deadlineNs;
@@ -26,24 +26,25 @@ final class DeadlineBody implements BodyPublisher {
     CLOSED
   }
 
-  DeadlineBody(byte[] body, long deadlineNs) {
+  /** The bytes, and System.nanoTime() after which they must not leave. */
+  public DeadlineBody(byte[] body, long deadlineNs) {
     this.body = body;
     this.deadlineNs = deadlineNs;
   }
 
   /** Keeps back what has not left. Returns false where any byte of it may have left already. */
-  boolean close() {
+  public boolean close() {
     state.compareAndSet(State.NEW, State.CLOSED);
     return state.get() == State.CLOSED;
   }
 
   /** Was it held back because its time was over? */
-  boolean late() {
+  public boolean late() {
     return late;
   }
 
   /** Is its time over already? */
-  boolean over() {
+  public boolean over() {
     return System.nanoTime() - deadlineNs >= 0;
   }
 

@@ -1,0 +1,242 @@
+package io.payrelay.payments.lifecycle;
+
+import static io.payrelay.payments.lifecycle.RefundLifecyclePropertyTest.refund;
+import static io.payrelay.payments.lifecycle.RefundStatus.FAILED;
+import static io.payrelay.payments.lifecycle.RefundStatus.PENDING;
+import static io.payrelay.payments.lifecycle.RefundStatus.REQUESTED;
+import static io.payrelay.payments.lifecycle.RefundStatus.RETURNED;
+import static io.payrelay.payments.lifecycle.RefundStatus.SUCCEEDED;
+import static io.payrelay.payments.lifecycle.RefundStatus.UNKNOWN;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.payrelay.payments.ledger.AccountKind;
+import io.payrelay.payments.ledger.Posting;
+import io.payrelay.payments.ledger.PostingKind;
+import io.payrelay.payments.lifecycle.Decision.NextAction;
+import io.payrelay.payments.lifecycle.RefundLifecycle.Booked;
+import io.payrelay.payments.lifecycle.RefundLifecycle.Context;
+import io.payrelay.payments.money.Money;
+import java.time.Instant;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+
+class RefundLifecycleTest {
+
+  private static final Money ASKED = new Money(500, "EUR");
+  private static final Context NOTHING = new Context(null, false, null);
+  private static final Context GONE =
+      new Context(null, false, new Booked(AccountKind.REFUNDS, ASKED));
+
+  private static Fact fact(
+      Observation observation, @Nullable String reference, @Nullable Money amount) {
+    return new Fact(
+        FactSource.QUERY,
+        "simulator",
+        "pay_0001",
+        observation,
+        "t1",
+        amount,
+        null,
+        reference,
+        observation == Observation.FAILED ? "insufficient_funds" : null,
+        Instant.parse("2026-03-01T10:00:00Z"),
+        Map.of(),
+        "ref_0001");
+  }
+
+  private static RefundDecision decide(RefundStatus status, Fact fact, Context context) {
+    boolean named = status == SUCCEEDED || status == RETURNED;
+    return RefundLifecycle.decide(refund("ref_0001", status, named ? "re_1" : null), fact, context);
+  }
+
+  private static List<RefundStatus> path(String names) {
+    return names.isEmpty()
+        ? List.of()
+        : Arrays.stream(names.split(" ")).map(RefundStatus::valueOf).toList();
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      quoteCharacter = '`',
+      value = {
+        "REQUESTED, PENDING,          PENDING,           QUERY",
+        "REQUESTED, SUCCEEDED,        PENDING SUCCEEDED, NONE",
+        "REQUESTED, PROVIDER_REFUND,  PENDING SUCCEEDED, NONE",
+        "REQUESTED, FAILED,           PENDING FAILED,    NONE",
+        "REQUESTED, REFUSED,          PENDING FAILED,    NONE",
+        "REQUESTED, UNKNOWN,          PENDING UNKNOWN,   QUERY",
+        "REQUESTED, KEY_REFUSED,      PENDING UNKNOWN,   NONE",
+        "REQUESTED, FAILURE_REPORTED, PENDING,           QUERY",
+        "REQUESTED, PAYLOAD_DIFFERS,  ``,                NONE",
+        "PENDING,   PENDING,          ``,                QUERY",
+        "PENDING,   SUCCEEDED,        SUCCEEDED,         NONE",
+        "PENDING,   FAILED,           FAILED,            NONE",
+        "PENDING,   UNKNOWN,          UNKNOWN,           QUERY",
+        "PENDING,   REFUSED,          ``,                QUERY",
+        "PENDING,   UNRESOLVED,       ``,                NONE",
+        "PENDING,   PAYLOAD_DIFFERS,  ``,                QUERY",
+        "UNKNOWN,   PENDING,          ``,                QUERY",
+        "UNKNOWN,   SUCCEEDED,        SUCCEEDED,         NONE",
+        "UNKNOWN,   FAILED,           FAILED,            NONE",
+        "UNKNOWN,   UNKNOWN,          ``,                QUERY",
+        "SUCCEEDED, SUCCEEDED,        ``,                NONE",
+        "SUCCEEDED, FAILED,           RETURNED,          NONE",
+        "SUCCEEDED, FAILURE_REPORTED, ``,                QUERY",
+        "SUCCEEDED, UNKNOWN,          ``,                NONE",
+        "FAILED,    FAILED,           ``,                NONE",
+        "FAILED,    PENDING,          ``,                NONE",
+        "RETURNED,  SUCCEEDED,        ``,                NONE",
+        "RETURNED,  FAILED,           ``,                NONE",
+      })
+  void movesAsTheDesignSays(
+      RefundStatus status, Observation observation, String states, NextAction next) {
+    RefundDecision decision = decide(status, fact(observation, "re_1", ASKED), NOTHING);
+
+    assertThat(decision.states()).extracting(Refund::status).isEqualTo(path(states));
+    assertThat(decision.next()).isEqualTo(next);
+  }
+
+  @Test
+  void booksWhatWentBackUnderTheProvidersIdOfIt() {
+    Posting posting =
+        decide(PENDING, fact(Observation.SUCCEEDED, "re_1", ASKED), NOTHING).postings().get(0);
+
+    assertThat(posting.kind()).isEqualTo(PostingKind.REFUND);
+    // The key of a refund made at the provider: whoever tells of it first, it is booked once.
+    assertThat(posting.businessKey()).isEqualTo("provider_refund:simulator:t1:re_1");
+    assertThat(posting.entries())
+        .extracting(entry -> entry.side() + " " + entry.account().id())
+        .containsExactly("DEBIT refunds:simulator:EUR", "CREDIT provider_receivable:simulator:EUR");
+  }
+
+  @Test
+  void takesMoneyThatNoPaymentExplainsOutOfSuspense() {
+    Posting posting =
+        decide(PENDING, fact(Observation.SUCCEEDED, "re_1", ASKED), new Context(null, true, null))
+            .postings()
+            .get(0);
+
+    assertThat(posting.entries().get(0).account().kind()).isEqualTo(AccountKind.SUSPENSE);
+  }
+
+  // provider-semantics.md 1.4: a refund that succeeded and fails later is an appended entry.
+  @Test
+  void reversesASucceededRefundThatFailsLater() {
+    RefundDecision decision = decide(SUCCEEDED, fact(Observation.FAILED, "re_1", ASKED), GONE);
+
+    assertThat(decision.result().status()).isEqualTo(RETURNED);
+    assertThat(decision.result().failureCode()).isEqualTo("insufficient_funds");
+    assertThat(decision.postings())
+        .singleElement()
+        .satisfies(
+            back -> {
+              assertThat(back.kind()).isEqualTo(PostingKind.REFUND_RETURNED);
+              assertThat(back.reverses()).isEqualTo("provider_refund:simulator:t1:re_1");
+              assertThat(back.entries())
+                  .extracting(entry -> entry.side() + " " + entry.account().id())
+                  .containsExactly(
+                      "DEBIT provider_receivable:simulator:EUR", "CREDIT refunds:simulator:EUR");
+            });
+    assertThat(decision.exceptions())
+        .extracting(ExceptionCase::kind)
+        .containsExactly(ExceptionKind.REFUND_RETURNED);
+  }
+
+  @Test
+  void booksALateRefundAndLeavesItFailed() {
+    RefundDecision decision = decide(FAILED, fact(Observation.SUCCEEDED, "re_1", ASKED), NOTHING);
+
+    assertThat(decision.states()).isEmpty();
+    // Later facts that name only the provider's id are known as its own.
+    assertThat(decision.result().providerRefundId()).isEqualTo("re_1");
+    assertThat(decision.postings()).extracting(Posting::kind).containsExactly(PostingKind.REFUND);
+    assertThat(decision.exceptions())
+        .extracting(ExceptionCase::kind)
+        .containsExactly(ExceptionKind.LATE_REFUND);
+  }
+
+  @ParameterizedTest
+  @EnumSource(
+      value = RefundStatus.class,
+      names = {"SUCCEEDED", "RETURNED"})
+  void raisesASecondRefundAtTheProviderForOneOfOurs(RefundStatus status) {
+    RefundDecision decision = decide(status, fact(Observation.SUCCEEDED, "re_2", ASKED), NOTHING);
+
+    assertThat(decision.states()).isEmpty();
+    assertThat(decision.postings())
+        .extracting(Posting::businessKey)
+        .containsExactly("provider_refund:simulator:t1:re_2");
+    assertThat(decision.exceptions())
+        .extracting(ExceptionCase::kind)
+        .containsExactly(ExceptionKind.DOUBLE_REFUND);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"501, EUR, AMOUNT_MISMATCH", "500, USD, CURRENCY_MISMATCH"})
+  void neverSucceedsWithOtherMoney(long amount, String currency, ExceptionKind kind) {
+    for (RefundStatus status : List.of(REQUESTED, PENDING, UNKNOWN)) {
+      RefundDecision decision =
+          decide(status, fact(Observation.SUCCEEDED, "re_1", new Money(amount, currency)), NOTHING);
+
+      assertThat(decision.result().status()).isEqualTo(UNKNOWN);
+      assertThat(decision.exceptions()).extracting(ExceptionCase::kind).containsExactly(kind);
+      // It left all the same.
+      assertThat(decision.postings())
+          .singleElement()
+          .satisfies(
+              posting -> {
+                assertThat(posting.kind()).isEqualTo(PostingKind.PROVIDER_REFUND);
+                assertThat(posting.entries().get(0).amountMinor()).isEqualTo(amount);
+              });
+    }
+  }
+
+  // provider-semantics.md 4 scenario 21: a provider that answers with an older refund's success.
+  @Test
+  void doesNotTakeAnotherRefundsSuccessForItsOwn() {
+    RefundDecision decision =
+        decide(
+            PENDING,
+            fact(Observation.SUCCEEDED, "re_1", ASKED),
+            new Context("ref_0000", false, new Booked(AccountKind.REFUNDS, ASKED)));
+
+    assertThat(decision.result().status()).isEqualTo(UNKNOWN);
+    assertThat(decision.postings()).isEmpty();
+    assertThat(decision.exceptions())
+        .extracting(ExceptionCase::kind)
+        .containsExactly(ExceptionKind.TRANSACTION_CLAIMED_TWICE);
+    assertThat(decision.exceptions().get(0).evidence())
+        .containsEntry("claimed_by_refund_id", "ref_0000")
+        .containsEntry("refund_id", "ref_0001");
+  }
+
+  @Test
+  void takesBackWhatAProvidersOwnRefundHadTaken() {
+    Payment payment = Samples.payment("pay_0001", PaymentStatus.SUCCEEDED);
+    Fact failure = fact(Observation.FAILED, "re_9", ASKED).aboutRefund(null);
+
+    Decision told =
+        ProviderRefunds.decide(payment, failure, new Booked(AccountKind.REFUNDS, ASKED));
+    Decision unknown = ProviderRefunds.decide(payment, failure, null);
+
+    assertThat(told.postings())
+        .extracting(Posting::kind)
+        .containsExactly(PostingKind.REFUND_RETURNED);
+    assertThat(told.exceptions())
+        .extracting(ExceptionCase::kind)
+        .containsExactly(ExceptionKind.REFUND_RETURNED);
+    assertThat(unknown.note()).isEqualTo(Decision.Note.IGNORED);
+    assertThat(unknown.postings()).isEmpty();
+  }
+
+  @Test
+  void printsNothingPrivate() {
+    assertThat(refund("ref_0001", PENDING, null)).hasToString("Refund[ref_0001 PENDING version 3]");
+  }
+}
