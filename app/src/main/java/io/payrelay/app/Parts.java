@@ -160,6 +160,7 @@ public final class Parts {
   /** Starts a charge worker. */
   public static Part chargeWorker(Map<String, String> environment) {
     Settings settings = check("charge-worker", environment, AppSettings.CHARGE_WORKER);
+    ProviderParts configured = ProviderParts.from(settings);
     Telemetry telemetry = Telemetry.start(TelemetryConfig.from(settings));
     return closingOnFailure(
         telemetry,
@@ -168,7 +169,7 @@ public final class Parts {
           return closingOnFailure(
               database,
               () -> {
-                List<PaymentProvider> providers = ProviderParts.open(settings, Clock.systemUTC());
+                List<PaymentProvider> providers = configured.open(Clock.systemUTC());
                 ChargeWorker worker =
                     ChargeWorker.start(
                         ChargeConfig.from(settings),
@@ -236,7 +237,10 @@ public final class Parts {
                   StripeWebhookConfig.SECRETS.name()));
     }
     try {
-      adapters.add(new GenericWebhooks(GenericWebhookConfig.from(settings)));
+      GenericWebhookConfig generic = GenericWebhookConfig.from(settings);
+      if (!generic.secrets().isEmpty()) {
+        adapters.add(new GenericWebhooks(generic));
+      }
       if (!stripe.secrets().isEmpty()) {
         adapters.add(new StripeWebhooks(stripe));
       }
@@ -244,6 +248,13 @@ public final class Parts {
       // Names the place of a wrong secret, never its value.
       throw new PayrelayException(
           Category.FATAL, "The webhook settings are wrong: " + e.getMessage(), e);
+    }
+    if (adapters.isEmpty()) {
+      throw new PayrelayException(
+          Category.FATAL,
+          "No provider's webhooks are taken: set %s or %s"
+              .formatted(
+                  GenericWebhookConfig.SECRETS.name(), StripeWebhookConfig.SECRETS.name()));
     }
     return adapters;
   }

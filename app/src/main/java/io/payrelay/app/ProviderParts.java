@@ -13,27 +13,48 @@ import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The providers that charges are sent to, from the environment. Stateless. */
-final class ProviderParts {
-
-  private ProviderParts() {}
+/**
+ * The providers that charges are sent to, from the environment. Immutable.
+ *
+ * @param generic called where it has an address
+ * @param stripe called where it has a key
+ */
+record ProviderParts(GenericConfig generic, StripeConfig stripe) {
 
   /**
-   * Opens an adapter for each configured provider.
+   * Reads the checked settings.
    *
-   * @throws PayrelayException FATAL where the settings do not fit together
+   * @throws PayrelayException FATAL where they do not fit together
    */
-  static List<PaymentProvider> open(Settings settings, InstantSource clock) {
+  static ProviderParts from(Settings settings) {
+    GenericConfig generic = GenericConfig.from(settings);
     StripeConfig stripe = stripe(settings);
-    if (stripe.charges() && settings.read(GenericConfig.NAME).equals(StripeWebhooks.NAME)) {
-      throw new PayrelayException(
-          Category.FATAL,
-          "%s is \"%s\" although %s is set: two providers cannot have one name; change the first or empty the second"
-              .formatted(
-                  GenericConfig.NAME.name(), StripeWebhooks.NAME, StripeConfig.API_KEY.name()));
+    if (!generic.charges() && !stripe.charges()) {
+      throw wrong(
+          "No provider is configured: set %s or %s",
+          GenericConfig.URL.name(), StripeConfig.API_KEY.name());
     }
+    if (generic.charges() && generic.apiKey().reveal().isEmpty()) {
+      throw wrong(
+          "%s is not set although %s is: %s",
+          GenericConfig.API_KEY.name(),
+          GenericConfig.URL.name(),
+          GenericConfig.API_KEY.description());
+    }
+    if (generic.charges() && stripe.charges() && generic.name().equals(StripeWebhooks.NAME)) {
+      throw wrong(
+          "%s is \"%s\" although %s is set: two providers cannot have one name; change the first or empty the second",
+          GenericConfig.NAME.name(), StripeWebhooks.NAME, StripeConfig.API_KEY.name());
+    }
+    return new ProviderParts(generic, stripe);
+  }
+
+  /** Opens an adapter for each. */
+  List<PaymentProvider> open(InstantSource clock) {
     List<PaymentProvider> providers = new ArrayList<>();
-    providers.add(new GenericProvider(GenericConfig.from(settings), clock));
+    if (generic.charges()) {
+      providers.add(new GenericProvider(generic, clock));
+    }
     if (stripe.charges()) {
       providers.add(new StripeProvider(stripe, clock));
     }
@@ -48,5 +69,9 @@ final class ProviderParts {
       throw new PayrelayException(
           Category.FATAL, "The settings of Stripe are wrong: " + e.getMessage(), e);
     }
+  }
+
+  private static PayrelayException wrong(String sentence, Object... names) {
+    return new PayrelayException(Category.FATAL, sentence.formatted(names));
   }
 }

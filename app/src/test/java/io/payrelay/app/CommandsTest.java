@@ -6,6 +6,7 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -58,6 +59,27 @@ final class CommandsTest {
     assertThat(result.err())
         .contains("PAYRELAY_PROVIDER_NAME is \"stripe\"", "PAYRELAY_STRIPE_WEBHOOK_SECRETS")
         .doesNotContain("hush", "at io.payrelay");
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "PAYRELAY_PROVIDER_NAME=simulator, No provider is configured",
+    "PAYRELAY_PROVIDER_URL=http://127.0.0.1:1, PAYRELAY_PROVIDER_API_KEY is not set although",
+    "PAYRELAY_STRIPE_API_KEY=sk_test_hush1234, PAYRELAY_STRIPE_LIVE_MODE is true",
+    "PAYRELAY_STRIPE_API_KEY=pk_live_hush1234, is not a secret or restricted key"
+  })
+  void aWorkerWithoutAUsableProviderIsRefusedWithASentence(String setting, String sentence) {
+    Map<String, String> environment = new HashMap<>();
+    environment.put("PAYRELAY_DATABASE_URL", "jdbc:postgresql://127.0.0.1:1/payrelay");
+    environment.put("PAYRELAY_DATABASE_USER", "worker");
+    environment.put("PAYRELAY_KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1");
+    environment.put("PAYRELAY_METRICS_PORT", "0");
+    environment.put(setting.split("=", 2)[0], setting.split("=", 2)[1]);
+
+    Result result = run(environment, "charge-worker");
+
+    assertThat(result.exitCode()).isEqualTo(CommandLines.EXIT_FATAL);
+    assertThat(result.err()).contains(sentence).doesNotContain("hush", "at io.payrelay");
   }
 
   @Test

@@ -20,10 +20,15 @@ public record GenericConfig(
   public static final Setting<String> NAME =
       Setting.text("PAYRELAY_PROVIDER_NAME", "simulator", "name that payments give the provider");
   public static final Setting<URI> URL =
-      Setting.uri("PAYRELAY_PROVIDER_URL", null, "address of the provider's API, without /v1");
+      Setting.uri(
+          "PAYRELAY_PROVIDER_URL",
+          "",
+          "address of the provider's API, without /v1; empty: there is no generic provider");
   public static final Setting<Secret> API_KEY =
       Setting.secret(
-          "PAYRELAY_PROVIDER_API_KEY", null, "key that authenticates us to the provider");
+          "PAYRELAY_PROVIDER_API_KEY",
+          "",
+          "key that authenticates us to the provider; must be set where the address is");
   public static final Setting<Duration> CONNECT_TIMEOUT =
       Setting.millis(
           "PAYRELAY_PROVIDER_CONNECT_TIMEOUT_MS",
@@ -56,6 +61,11 @@ public record GenericConfig(
   /** All of them. */
   public static final List<Setting<?>> SETTINGS =
       List.of(NAME, URL, API_KEY, CONNECT_TIMEOUT, KEY_LIFETIME, QUERY_LAG, QUERIES);
+
+  /** Are charges made through it? */
+  public boolean charges() {
+    return !url.toString().isEmpty();
+  }
 
   /** Reads the checked settings. */
   public static GenericConfig from(Settings settings) {

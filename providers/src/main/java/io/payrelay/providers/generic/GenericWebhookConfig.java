@@ -10,7 +10,7 @@ import java.util.List;
  * How to believe the generic HTTP provider's webhooks. Immutable.
  *
  * @param failuresFinal whether a failure ends the payment: only where the provider cannot be asked
- * @param secrets several while a new one replaces an old one
+ * @param secrets several while a new one replaces an old one; none: its webhooks are not taken
  */
 public record GenericWebhookConfig(
     String name, List<Secret> secrets, Duration tolerance, boolean failuresFinal) {
@@ -18,8 +18,9 @@ public record GenericWebhookConfig(
   public static final Setting<List<Secret>> SECRETS =
       Setting.secrets(
           "PAYRELAY_PROVIDER_WEBHOOK_SECRETS",
-          null,
-          "webhook secrets that are accepted, each whsec_ and Base64");
+          "",
+          "webhook secrets that are accepted, each whsec_ and Base64; empty: no webhooks of the generic"
+              + " provider are taken");
   public static final Setting<Duration> TOLERANCE =
       Setting.millis(
           "PAYRELAY_PROVIDER_WEBHOOK_TOLERANCE_MS",
