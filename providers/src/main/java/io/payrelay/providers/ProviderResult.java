@@ -25,9 +25,26 @@ public sealed interface ProviderResult {
       @Nullable String providerTransactionId, @Nullable Money amount, @Nullable String payeeAccount)
       implements ProviderResult {}
 
-  /** The provider says no, for good, and will not change its mind. */
-  record Declined(String code, @Nullable String providerTransactionId, @Nullable Money amount)
-      implements ProviderResult {}
+  /**
+   * The provider says no.
+   *
+   * @param stillPayable false: for good, it will not change its mind. true: what it refused can
+   *     still be paid there (by another try on the same object), so it has to be cancelled before
+   *     anybody may call the payment failed
+   */
+  record Declined(
+      String code,
+      @Nullable String providerTransactionId,
+      @Nullable Money amount,
+      boolean stillPayable)
+      implements ProviderResult {
+
+    /** A decline for good. */
+    public Declined(
+        String code, @Nullable String providerTransactionId, @Nullable Money amount) {
+      this(code, providerTransactionId, amount, false);
+    }
+  }
 
   /**
    * Surely nothing was executed: the same key and bytes may be sent again.

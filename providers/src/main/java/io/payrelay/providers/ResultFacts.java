@@ -77,16 +77,20 @@ public final class ResultFacts {
               evidence));
     }
     if (result instanceof ProviderResult.Declined declined) {
+      if (declined.stillPayable()) {
+        // Not an end: it may be paid until it is cancelled.
+        evidence.put("declined_with", declined.code());
+      }
       return Optional.of(
           fact(
               source,
               provider,
               paymentId,
-              Observation.FAILED,
+              declined.stillPayable() ? Observation.PENDING : Observation.FAILED,
               declined.providerTransactionId(),
               declined.amount(),
               null,
-              declined.code(),
+              declined.stillPayable() ? null : declined.code(),
               now,
               evidence));
     }

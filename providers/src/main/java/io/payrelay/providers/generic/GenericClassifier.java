@@ -139,11 +139,17 @@ final class GenericClassifier {
     if (!succeeded.isEmpty()) {
       return succeeded;
     }
+    // What is worked on before what waits for another try: cancelling that says nothing of this.
     return results.stream()
         .filter(Pending.class::isInstance)
         .findFirst()
+        .or(() -> results.stream().filter(GenericClassifier::stillPayable).findFirst())
         .map(List::of)
         .orElseGet(() -> List.of(results.get(results.size() - 1)));
+  }
+
+  private static boolean stillPayable(ProviderResult result) {
+    return result instanceof Declined declined && declined.stillPayable();
   }
 
   private static ProviderResult charge(JsonNode charge, String paymentId) {
@@ -165,7 +171,10 @@ final class GenericClassifier {
           amount == null
               ? new Unknown("a succeeded charge without amount or currency")
               : new Succeeded(id, amount, payee, instant(charge.path("created_at")));
-      case "pending" -> new Pending(id, amount, payee);
+      case "pending" ->
+          charge.path("failure_code").isTextual()
+              ? new Declined(code(charge.path("failure_code")), id, amount, true)
+              : new Pending(id, amount, payee);
       case "failed" -> new Declined(code(charge.path("failure_code")), id, amount);
       case "canceled" -> new Declined("canceled", id, amount);
       default -> new Unknown("a charge of unknown status");
@@ -180,7 +189,8 @@ final class GenericClassifier {
     }
     ProviderResult result = charge(charge, paymentId);
     if (result instanceof Declined declined) {
-      return new Declined(code, declined.providerTransactionId(), declined.amount());
+      return new Declined(
+          code, declined.providerTransactionId(), declined.amount(), declined.stillPayable());
     }
     return result instanceof Unknown
         ? result

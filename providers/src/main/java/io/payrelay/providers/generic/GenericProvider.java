@@ -31,6 +31,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Calls the generic HTTP provider. What happened to a charge is told by its body: as long as that
@@ -138,11 +139,22 @@ public final class GenericProvider implements PaymentProvider {
   public CompletableFuture<ProviderAnswer> cancel(ChargeRef charge, Duration timeout) {
     return query(charge, timeout)
         .thenCompose(
-            found ->
-                found.result() instanceof ProviderResult.Pending pending
-                        && pending.providerTransactionId() != null
-                    ? cancelCharge(charge.paymentId(), pending.providerTransactionId(), timeout)
-                    : CompletableFuture.completedFuture(found));
+            found -> {
+              String payable = payable(found.result());
+              return payable == null
+                  ? CompletableFuture.completedFuture(found)
+                  : cancelCharge(charge.paymentId(), payable, timeout);
+            });
+  }
+
+  /** Id of the charge that may still be paid; null where there is none. */
+  private static @Nullable String payable(ProviderResult found) {
+    if (found instanceof ProviderResult.Pending pending) {
+      return pending.providerTransactionId();
+    }
+    return found instanceof ProviderResult.Declined declined && declined.stillPayable()
+        ? declined.providerTransactionId()
+        : null;
   }
 
   @Override

@@ -166,6 +166,26 @@ class GenericClassifierTest {
   }
 
   @Test
+  void tellsADeclineThatCanStillBePaidFromOneForGood() {
+    String payable = charge("ch_1", "pending", ",\"failure_code\":\"no_money\"");
+    Declined expected = new Declined("no_money", "ch_1", USD, true);
+
+    assertThat(ofCharge(200, JSON, null, payable)).isEqualTo(expected);
+    assertThat(
+            ofCharge(
+                402,
+                JSON,
+                null,
+                "{\"error\":{\"type\":\"card_declined\",\"code\":\"no_money\"},\"charge\":" + payable + "}"))
+        .isEqualTo(expected);
+    assertThat(ofQuery(payable, charge("ch_2", "failed", ""))).containsExactly(expected);
+    assertThat(ofQuery(payable, charge("ch_2", "pending", "")))
+        .singleElement()
+        .isInstanceOf(Pending.class);
+    assertThat(cancel(200, payable)).isEqualTo(expected);
+  }
+
+  @Test
   void believesNoQueryOfWhichAPartCannotBeRead() {
     assertThat(ofQuery(charge("ch_1", "failed", ""), "{\"id\":\"ch_2\"}"))
         .singleElement()
