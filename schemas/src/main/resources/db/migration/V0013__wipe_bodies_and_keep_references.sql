@@ -15,6 +15,8 @@ CREATE INDEX operation_unwiped ON payrelay.operation (updated_at) WHERE next_act
 
 CREATE OR REPLACE FUNCTION payrelay.operation_guard() RETURNS trigger
 LANGUAGE plpgsql AS $$
+DECLARE
+  unfinished boolean;
 BEGIN
   IF (NEW.payment_id, NEW.kind, NEW.provider, NEW.idempotency_key, NEW.request_digest)
     IS DISTINCT FROM
@@ -25,9 +27,16 @@ BEGIN
     IF NEW.wiped_at IS NULL OR OLD.wiped_at IS NOT NULL OR octet_length(NEW.request_body) > 0 THEN
       RAISE EXCEPTION 'operation % has its key and its bytes for good', OLD.operation_id USING ERRCODE = 'restrict_violation';
     END IF;
-    IF NEW.next_action IS NOT NULL OR EXISTS (SELECT FROM payrelay.payment
-        WHERE payment_id = OLD.payment_id AND status NOT IN ('SUCCEEDED', 'FAILED')) THEN
-      RAISE EXCEPTION 'operation % is not wiped before it and its payment have their end', OLD.operation_id
+    -- One question a kind: a refund's payment may be unresolved for good, its money in suspense.
+    IF OLD.kind = 'CHARGE' THEN
+      unfinished := EXISTS (SELECT FROM payrelay.payment
+        WHERE payment_id = OLD.payment_id AND status NOT IN ('SUCCEEDED', 'FAILED'));
+    ELSE
+      unfinished := EXISTS (SELECT FROM payrelay.refund
+        WHERE refund_id = OLD.refund_id AND status NOT IN ('SUCCEEDED', 'FAILED', 'RETURNED'));
+    END IF;
+    IF unfinished OR NEW.next_action IS NOT NULL THEN
+      RAISE EXCEPTION 'operation % is not wiped before it and what it is for have their end', OLD.operation_id
         USING ERRCODE = 'restrict_violation';
     END IF;
   END IF;

@@ -38,8 +38,7 @@ public final class AppSettings {
   static final String STRIPE_PREFIX = "PAYRELAY_STRIPE";
 
   private static final List<Setting<?>> MANNERS =
-      join(
-          ProviderManners.settingsOf(GENERIC_PREFIX), ProviderManners.settingsOf(STRIPE_PREFIX));
+      join(ProviderManners.settingsOf(GENERIC_PREFIX), ProviderManners.settingsOf(STRIPE_PREFIX));
 
   static final List<Setting<?>> MIGRATE =
       join(DatabaseConfig.SETTINGS, KafkaConfig.SETTINGS, RelayConfig.SETTINGS);

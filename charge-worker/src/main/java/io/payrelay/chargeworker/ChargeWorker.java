@@ -60,8 +60,7 @@ public final class ChargeWorker implements AutoCloseable {
     Acceptance acceptance = new Acceptance(with.jdbi(), with.providers(), with.clock());
     Runnable accepted = () -> wake(dispatcherLoop);
     OutcomeWriter writer =
-        new OutcomeWriter(
-            with.jdbi(), metrics, with.clock(), with.faults(), accepted);
+        new OutcomeWriter(with.jdbi(), metrics, with.clock(), with.faults(), accepted);
     Dispatcher dispatcher =
         new Dispatcher(
             with.jdbi(),

@@ -170,7 +170,8 @@ final class OutcomeWriter implements Worker {
 
   private static Result result(Outcome outcome, Instant now) {
     Claim claim = outcome.claim();
-    ProviderResult believed = StepPlanner.believed(
+    ProviderResult believed =
+        StepPlanner.believed(
             claim, outcome.answer().result(), outcome.lane().provider().capabilities());
     boolean query = claim.action() != OperationAction.CALL;
     if (query && believed instanceof ProviderResult.Unknown) {

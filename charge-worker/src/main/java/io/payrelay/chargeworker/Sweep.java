@@ -4,7 +4,6 @@ import io.payrelay.payments.store.BacklogStore;
 import io.payrelay.payments.store.BodyRetention;
 import io.payrelay.payments.store.PaymentStore;
 import io.payrelay.platform.lifecycle.Worker;
-import java.time.Duration;
 import java.util.List;
 import org.jdbi.v3.core.Jdbi;
 import org.slf4j.Logger;
@@ -47,8 +46,7 @@ final class Sweep implements Worker {
   public int runOnce() {
     jdbi.useTransaction(
         tx ->
-            metrics.backlog(
-                backlog.byProvider(tx, config.keyNearExpiry()), backlog.openCases(tx)));
+            metrics.backlog(backlog.byProvider(tx, config.keyNearExpiry()), backlog.openCases(tx)));
     acceptMissed();
     // Only this goes on at once: what is refused above would come again and again.
     return wipe() == BATCH_MAX ? BATCH_MAX : 0;
@@ -73,8 +71,7 @@ final class Sweep implements Worker {
     if (config.bodyRetention().isZero()) {
       return 0;
     }
-    int wiped =
-        jdbi.inTransaction(tx -> bodies.wipe(tx, config.bodyRetention(), BATCH_MAX));
+    int wiped = jdbi.inTransaction(tx -> bodies.wipe(tx, config.bodyRetention(), BATCH_MAX));
     metrics.wiped(wiped);
     return wiped;
   }

@@ -48,8 +48,7 @@ class ChargeConfigTest {
             Map.of("stripe", "PAYRELAY_STRIPE"));
 
     ProviderManners stripe = config.manners("stripe");
-    assertThat(stripe.queryDelays())
-        .containsExactly(Duration.ofSeconds(2), Duration.ofSeconds(9));
+    assertThat(stripe.queryDelays()).containsExactly(Duration.ofSeconds(2), Duration.ofSeconds(9));
     assertThat(stripe.ratePerSecond()).isEqualTo(25);
     assertThat(stripe.pendingExpiry()).isEqualTo(Duration.ofHours(1));
     assertThat(stripe.breakerWait()).isEqualTo(Duration.ofMillis(700));
@@ -62,8 +61,7 @@ class ChargeConfigTest {
   void namesAWrongValueOfOneProvider() {
     List<Setting<?>> known = ProviderManners.settingsOf("PAYRELAY_STRIPE");
     assertThatThrownBy(
-            () ->
-                Settings.check(Map.of("PAYRELAY_STRIPE_IN_FLIGHT_MAX", "0"), known, known))
+            () -> Settings.check(Map.of("PAYRELAY_STRIPE_IN_FLIGHT_MAX", "0"), known, known))
         .hasMessageContaining("PAYRELAY_STRIPE_IN_FLIGHT_MAX is \"0\"");
   }
 

@@ -66,7 +66,9 @@ class ChargeConflictsIT {
     String merchantId = ChargeFixture.newId();
     answer(stub, amount, charge(amount, "ch_1" + amount, "succeeded", 12, "USD", "acct_1", ""));
     answer(
-        stub, currency, charge(currency, "ch_1" + currency, "succeeded", 1200, "EUR", "acct_1", ""));
+        stub,
+        currency,
+        charge(currency, "ch_1" + currency, "succeeded", 1200, "EUR", "acct_1", ""));
     answer(stub, payee, charge(payee, "ch_1" + payee, "succeeded", 1200, "USD", "acct_2", ""));
     stub.on(
         merchantId,
@@ -74,7 +76,8 @@ class ChargeConflictsIT {
             Reply.json(
                 200,
                 call.kind() == Kind.CHARGE
-                    ? charge("somebody", "ch_2" + merchantId, "succeeded", 1200, "USD", "acct_1", "")
+                    ? charge(
+                        "somebody", "ch_2" + merchantId, "succeeded", 1200, "USD", "acct_1", "")
                     : list(charge(merchantId, "succeeded", ""))));
 
     for (String id : List.of(amount, currency, payee, merchantId)) {
@@ -145,9 +148,7 @@ class ChargeConflictsIT {
 
     awaitExceptions(id, "LATE_SUCCESS");
     assertThat(fixture.payment(id).status()).isEqualTo(PaymentStatus.FAILED);
-    assertThat(
-            fixture.value(
-                "SELECT kind FROM payrelay.ledger_posting WHERE payment_id = :id", id))
+    assertThat(fixture.value("SELECT kind FROM payrelay.ledger_posting WHERE payment_id = :id", id))
         .isEqualTo("SUSPENSE_CAPTURE");
   }
 
@@ -205,8 +206,7 @@ class ChargeConflictsIT {
     List<String> both = List.of(first, second);
     assertThat(fixture.count(both, PaymentStatus.SUCCEEDED)).isEqualTo(1);
     assertThat(fixture.count(both, PaymentStatus.UNKNOWN)).isEqualTo(1);
-    String loser =
-        fixture.payment(first).status() == PaymentStatus.UNKNOWN ? first : second;
+    String loser = fixture.payment(first).status() == PaymentStatus.UNKNOWN ? first : second;
     assertThat(fixture.exceptions(loser)).containsExactly("TRANSACTION_CLAIMED_TWICE");
   }
 
@@ -218,7 +218,8 @@ class ChargeConflictsIT {
     String plain = ChargeFixture.newId();
     String paidMeanwhile = ChargeFixture.newId();
     String lostCancel = ChargeFixture.newId();
-    stub.on(plain, call -> declinedAndPayable(call, Reply.json(200, charge(plain, "canceled", ""))));
+    stub.on(
+        plain, call -> declinedAndPayable(call, Reply.json(200, charge(plain, "canceled", ""))));
     stub.on(
         paidMeanwhile,
         call ->
@@ -309,8 +310,10 @@ class ChargeConflictsIT {
     fixture.send(id);
     for (int i = 0; i < 2; i++) {
       assertThat(
-              fixture.workerJdbi().<Boolean, RuntimeException>inTransaction(
-                  tx -> new OperationStore().queryNow(tx, id)))
+              fixture
+                  .workerJdbi()
+                  .<Boolean, RuntimeException>inTransaction(
+                      tx -> new OperationStore().queryNow(tx, id)))
           .isTrue();
     }
 

@@ -125,8 +125,7 @@ class ChargeMannersIT {
 
     ChargeWorker hasty =
         fixture.worker(
-            provider,
-            Map.of("CALL_TIMEOUT_MS", "1000", "LEASE_MS", "2000", "STOP_LIMIT_MS", "50"));
+            provider, Map.of("CALL_TIMEOUT_MS", "1000", "LEASE_MS", "2000", "STOP_LIMIT_MS", "50"));
     String left = fixture.pay("pm_card");
     await().until(() -> fixture.attempts(left).size() == 1);
     long beforeNs = System.nanoTime();
@@ -157,8 +156,8 @@ class ChargeMannersIT {
 
     // Another group reads everything from the earliest offset.
     String group = "replay-" + fixture.provider;
-    fixture.worker(provider, Map.of("GROUP_ID", group));
-    await().atMost(Duration.ofSeconds(30)).until(() -> hasReadAll(group));
+    fixture.worker(provider, Map.of("GROUP_ID", group, "NOT_VISIBLE_LIMIT_MS", "0"));
+    await().atMost(Duration.ofSeconds(30)).ignoreExceptions().until(() -> hasReadAll(group));
 
     assertThat(simulator.stats().chargeCalls()).isEqualTo(calls);
     assertThat(simulator.stats().queries()).isZero();
@@ -195,7 +194,7 @@ class ChargeMannersIT {
     }
   }
 
-  /** A rate of two a second lets payments wait for longer than a key is safe. */
+  /** A rate of four a second lets payments wait for longer than a key is safe. */
   @Test
   void asksFirstAboutWhatWaitedInTheRateLimiterForLongerThanAKeyIsSafe() throws Exception {
     Duration keyLife = Duration.ofMillis(2_500);
@@ -206,17 +205,17 @@ class ChargeMannersIT {
         Map.of(
             "CALL_TIMEOUT_MS", "200",
             "LEASE_MS", "500",
-            "RATE_PER_SECOND", "2",
+            "RATE_PER_SECOND", "4",
             "QUERY_DELAYS_MS", "50",
             "RETRY_FIRST_MS", "20",
             "BREAKER_CALLS_MIN", "5000"));
 
-    List<String> ids = fixture.payAll(10, "pm_card");
+    List<String> ids = fixture.payAll(14, "pm_card");
     String refused = fixture.pay("pm_503");
 
     await()
         .atMost(Duration.ofSeconds(30))
-        .until(() -> fixture.count(ids, PaymentStatus.SUCCEEDED) == 10);
+        .until(() -> fixture.count(ids, PaymentStatus.SUCCEEDED) == 14);
     await()
         .atMost(Duration.ofSeconds(20))
         .until(() -> fixture.nextAction(refused), next -> next.equals("none"));

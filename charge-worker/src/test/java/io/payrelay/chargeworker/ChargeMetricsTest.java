@@ -38,8 +38,7 @@ class ChargeMetricsTest {
   private final ProviderLane lane =
       new ProviderLane(
           new ProviderLaneTest.Silent(),
-          ChargeConfig.from(
-              Settings.check(Map.of(), ChargeConfig.SETTINGS, ChargeConfig.SETTINGS)),
+          ChargeConfig.from(Settings.check(Map.of(), ChargeConfig.SETTINGS, ChargeConfig.SETTINGS)),
           "owner",
           new Random(1));
   private ChargeMetrics metrics;
@@ -93,8 +92,7 @@ class ChargeMetricsTest {
 
   @Test
   void showsEachProviderAndEachKindOfCase() throws Exception {
-    metrics.backlog(
-        Map.of("silent", new Waiting(3, 7_000, 11, 2)), Map.of("UNRESOLVED", 4L));
+    metrics.backlog(Map.of("silent", new Waiting(3, 7_000, 11, 2)), Map.of("UNRESOLVED", 4L));
     metrics.call("silent", OperationAction.QUERY, AttemptOutcome.NOT_FOUND, Duration.ofMillis(5));
     lane.inFlight().add(5);
     lane.breaker().transitionToOpenState();
@@ -127,8 +125,7 @@ class ChargeMetricsTest {
   private String scrape() throws Exception {
     return HttpClient.newHttpClient()
         .send(
-            HttpRequest.newBuilder(
-                    URI.create("http://127.0.0.1:" + telemetry.port() + "/metrics"))
+            HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + telemetry.port() + "/metrics"))
                 .build(),
             HttpResponse.BodyHandlers.ofString())
         .body();

@@ -64,10 +64,14 @@ final class FrozenWorkerChild {
         ChargeConfig.from(
             Settings.check(
                 Map.of(
-                    "PAYRELAY_CHARGE_GROUP_ID", ChargeFixture.GROUP,
-                    "PAYRELAY_CHARGE_POLL_INTERVAL_MS", "20",
-                    "PAYRELAY_CHARGE_CALL_TIMEOUT_MS", CALL_TIMEOUT_MS,
-                    "PAYRELAY_CHARGE_LEASE_MS", LEASE_MS),
+                    "PAYRELAY_CHARGE_GROUP_ID",
+                    ChargeFixture.GROUP,
+                    "PAYRELAY_CHARGE_POLL_INTERVAL_MS",
+                    "20",
+                    "PAYRELAY_CHARGE_CALL_TIMEOUT_MS",
+                    CALL_TIMEOUT_MS,
+                    "PAYRELAY_CHARGE_LEASE_MS",
+                    LEASE_MS),
                 ChargeConfig.SETTINGS,
                 ChargeConfig.SETTINGS)),
         new ChargeDependencies(

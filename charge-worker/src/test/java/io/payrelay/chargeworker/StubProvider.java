@@ -119,8 +119,7 @@ final class StubProvider implements AutoCloseable {
               ? Kind.CANCEL
               : exchange.getRequestMethod().equals("POST") ? Kind.CHARGE : Kind.QUERY;
       Matcher id = ID.matcher(kind == Kind.CHARGE ? body : path);
-      String paymentId =
-          kind == Kind.CANCEL ? cancel.group(1) : id.find() ? id.group(1) : "nobody";
+      String paymentId = kind == Kind.CANCEL ? cancel.group(1) : id.find() ? id.group(1) : "nobody";
       Call call =
           new Call(
               kind,

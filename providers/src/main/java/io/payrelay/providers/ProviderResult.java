@@ -40,8 +40,7 @@ public sealed interface ProviderResult {
       implements ProviderResult {
 
     /** A decline for good. */
-    public Declined(
-        String code, @Nullable String providerTransactionId, @Nullable Money amount) {
+    public Declined(String code, @Nullable String providerTransactionId, @Nullable Money amount) {
       this(code, providerTransactionId, amount, false);
     }
   }

@@ -48,9 +48,9 @@ public final class OperationStore {
     return moved > 0
         || tx.createQuery(
                 """
-                SELECT EXISTS (SELECT FROM payrelay.operation
-                  WHERE payment_id = :payment_id AND kind = 'CHARGE' AND call_count + query_count > 0
-                    AND next_action IS NOT NULL)
+                SELECT EXISTS (SELECT FROM payrelay.operation o JOIN payrelay.payment p ON p.payment_id = o.payment_id
+                  WHERE o.payment_id = :payment_id AND o.kind = 'CHARGE' AND o.call_count + o.query_count > 0
+                    AND o.next_action IS NOT NULL AND p.status NOT IN ('SUCCEEDED', 'FAILED'))
                 """)
             .bind("payment_id", paymentId)
             .mapTo(Boolean.class)

@@ -24,8 +24,7 @@ import org.junit.jupiter.api.Timeout;
 class OperationStoreIT {
 
   private static final ClaimTerms TERMS =
-      new ClaimTerms(
-          "test", Duration.ofSeconds(90), Duration.ofMinutes(10), Duration.ofDays(3));
+      new ClaimTerms("test", Duration.ofSeconds(90), Duration.ofMinutes(10), Duration.ofDays(3));
 
   private static PaymentsDatabase database;
 
@@ -56,8 +55,7 @@ class OperationStoreIT {
         .useTransaction(tx -> operations.keepReference(tx, "reference_1", "pi_3"));
 
     assertThat(claim("simulator").get(0).providerReference()).isEqualTo("pi_1");
-    assertThatThrownBy(
-            () -> update("provider_reference = 'pi_4' WHERE payment_id = 'reference_1'"))
+    assertThatThrownBy(() -> update("provider_reference = 'pi_4' WHERE payment_id = 'reference_1'"))
         .hasMessageContaining("is set once");
     settle("reference_1");
     assertThat(claim("simulator")).isEmpty();
@@ -116,10 +114,8 @@ class OperationStoreIT {
 
     assertThat(wipe(Duration.ofHours(1), 10)).isZero();
     assertThatThrownBy(
-            () ->
-                update(
-                    "request_body = '', wiped_at = now() WHERE payment_id = 'waiting_01'"))
-        .hasMessageContaining("before it and its payment have their end");
+            () -> update("request_body = '', wiped_at = now() WHERE payment_id = 'waiting_01'"))
+        .hasMessageContaining("before it and what it is for have their end");
     assertThatThrownBy(
             () -> update("request_body = 'x', wiped_at = now() WHERE payment_id = 'wiped_001'"))
         .hasMessageContaining("its bytes for good");
@@ -136,7 +132,8 @@ class OperationStoreIT {
         .hasMessageContaining("its bytes for good");
     assertThatThrownBy(
             () ->
-                update("next_action = 'CALL', next_action_at = now() WHERE payment_id = 'wiped_001'"))
+                update(
+                    "next_action = 'CALL', next_action_at = now() WHERE payment_id = 'wiped_001'"))
         .hasMessageContaining("operation_wiped_is_never_sent");
   }
 
@@ -173,10 +170,7 @@ class OperationStoreIT {
   }
 
   private static Map<String, Waiting> backlog(Duration near) {
-    return database
-        .worker
-        .jdbi()
-        .inTransaction(tx -> new BacklogStore().byProvider(tx, near));
+    return database.worker.jdbi().inTransaction(tx -> new BacklogStore().byProvider(tx, near));
   }
 
   private void accept(String id, String provider) {
@@ -207,18 +201,11 @@ class OperationStoreIT {
   }
 
   private List<Claim> claim(String provider) {
-    return database
-        .worker
-        .jdbi()
-        .inTransaction(tx -> operations.claim(tx, provider, 10, TERMS));
+    return database.worker.jdbi().inTransaction(tx -> operations.claim(tx, provider, 10, TERMS));
   }
 
   private void finish(
-      Claim claim,
-      AttemptOutcome outcome,
-      String detail,
-      String reference,
-      OperationAction next) {
+      Claim claim, AttemptOutcome outcome, String detail, String reference, OperationAction next) {
     FinishedAttempt finished =
         new FinishedAttempt(
             claim.operationId(),
