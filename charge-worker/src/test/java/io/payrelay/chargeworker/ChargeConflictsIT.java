@@ -290,6 +290,21 @@ class ChargeConflictsIT {
     List<StubProvider.Call> sent = stub.calls(id, Kind.CHARGE);
     assertThat(sent).extracting(StubProvider.Call::key).containsOnly("payrelay-charge-" + id);
     assertThat(sent).extracting(StubProvider.Call::body).containsOnly(sent.get(0).body());
+    // What was sent and answered is kept: bodies only.
+    assertThat(
+            fixture.value(
+                "SELECT convert_from(request_body, 'UTF8') FROM payrelay.operation WHERE payment_id = :id",
+                id))
+        .isEqualTo(sent.get(0).body());
+    assertThat(
+            fixture.value(
+                """
+                SELECT convert_from(a.response_body, 'UTF8') FROM payrelay.attempt a
+                JOIN payrelay.operation o USING (operation_id)
+                WHERE o.payment_id = :id AND a.http_status = 502
+                """,
+                id))
+        .isEqualTo("<html>");
   }
 
   // Source: woocommerce-gateway-stripe #489, akash-network/console PR 3449, square-mcp-server #31.
