@@ -1,6 +1,7 @@
 package io.payrelay.app;
 
 import io.payrelay.chargeworker.ChargeConfig;
+import io.payrelay.chargeworker.ProviderManners;
 import io.payrelay.platform.config.Setting;
 import io.payrelay.platform.config.Settings;
 import io.payrelay.platform.database.DatabaseConfig;
@@ -32,6 +33,14 @@ public final class AppSettings {
           "WARN",
           "log level of everything else: Debezium, Kafka ...");
 
+  /** What the own settings of the generic provider and of Stripe begin with. */
+  static final String GENERIC_PREFIX = "PAYRELAY_PROVIDER";
+
+  static final String STRIPE_PREFIX = "PAYRELAY_STRIPE";
+
+  private static final List<Setting<?>> MANNERS =
+      join(ProviderManners.settingsOf(GENERIC_PREFIX), ProviderManners.settingsOf(STRIPE_PREFIX));
+
   static final List<Setting<?>> MIGRATE =
       join(DatabaseConfig.SETTINGS, KafkaConfig.SETTINGS, RelayConfig.SETTINGS);
   static final List<Setting<?>> RELAY =
@@ -47,7 +56,8 @@ public final class AppSettings {
           TelemetryConfig.SETTINGS,
           GenericConfig.SETTINGS,
           StripeConfig.SETTINGS,
-          ChargeConfig.SETTINGS);
+          ChargeConfig.SETTINGS,
+          MANNERS);
   static final List<Setting<?>> WEBHOOK_INGEST =
       join(
           DatabaseConfig.SETTINGS,

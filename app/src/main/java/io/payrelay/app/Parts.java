@@ -41,6 +41,7 @@ import java.security.SecureRandom;
 import java.sql.SQLException;
 import java.time.Clock;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -172,7 +173,7 @@ public final class Parts {
                 List<PaymentProvider> providers = configured.open(Clock.systemUTC());
                 ChargeWorker worker =
                     ChargeWorker.start(
-                        ChargeConfig.from(settings),
+                        ChargeConfig.from(settings, mannersPrefixes(settings)),
                         new ChargeDependencies(
                             KafkaConfig.from(settings),
                             database.jdbi(),
@@ -196,6 +197,14 @@ public final class Parts {
                     closedInOrder(List.of(kafka, worker), providers, List.of(database, telemetry)));
               });
         });
+  }
+
+  /** What the own settings of each provider begin with, by the name that payments give it. */
+  private static Map<String, String> mannersPrefixes(Settings settings) {
+    Map<String, String> prefixes = new HashMap<>();
+    prefixes.put(StripeWebhooks.NAME, AppSettings.STRIPE_PREFIX);
+    prefixes.put(settings.read(GenericConfig.NAME), AppSettings.GENERIC_PREFIX);
+    return prefixes;
   }
 
   /** Starts a webhook ingest. */

@@ -115,6 +115,21 @@ final class StatusCommand implements Callable<Integer> {
         """);
     print(
         report,
+        "charges without an end",
+        handle,
+        """
+        SELECT p.provider, count(*) AS count, count(*) FILTER (WHERE p.status = 'UNKNOWN') AS unknown,
+          date_trunc('second', max(clock_timestamp() - p.updated_at) FILTER (WHERE p.status = 'UNKNOWN')) AS oldest_unknown,
+          count(*) FILTER (WHERE o.next_action_at <= clock_timestamp()) AS due,
+          count(*) FILTER (WHERE EXISTS (SELECT FROM payrelay.attempt a
+            WHERE a.operation_id = o.operation_id AND a.finished_at IS NULL)) AS in_flight,
+          min(o.key_safe_until) FILTER (WHERE o.next_action IS NOT NULL) AS first_key_safe_until
+        FROM payrelay.payment p LEFT JOIN payrelay.operation o
+          ON o.payment_id = p.payment_id AND o.kind = 'CHARGE'
+        WHERE p.status IN ('CREATED', 'PENDING', 'UNKNOWN') GROUP BY p.provider ORDER BY p.provider
+        """);
+    print(
+        report,
         "webhook events",
         handle,
         """

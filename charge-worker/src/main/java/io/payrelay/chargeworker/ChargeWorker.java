@@ -45,7 +45,7 @@ public final class ChargeWorker implements AutoCloseable {
   private static final int POLL_RECORDS_MAX = 500;
 
   private final ChargeConfig config;
-  private final InFlight inFlight;
+  private final List<ProviderLane> lanes = new ArrayList<>();
   private final ChargeConsumer consumer;
   private final Map<String, WorkerLoop> loops = new LinkedHashMap<>();
   private volatile @Nullable WorkerLoop dispatcherLoop;
@@ -54,28 +54,18 @@ public final class ChargeWorker implements AutoCloseable {
   private ChargeWorker(ChargeConfig config, ChargeDependencies with) {
     this.config = config;
     String owner = owner(config, with);
-    inFlight = new InFlight(config.inFlightMax());
-    ChargeMetrics metrics = new ChargeMetrics(with.registry(), inFlight);
-    List<ProviderLane> lanes = new ArrayList<>();
-    with.providers().forEach(provider -> lanes.add(new ProviderLane(provider, config, owner)));
-    lanes.forEach(metrics::breaker);
+    with.providers()
+        .forEach(provider -> lanes.add(new ProviderLane(provider, config, owner, with.random())));
+    ChargeMetrics metrics = new ChargeMetrics(with.registry(), lanes);
     Acceptance acceptance = new Acceptance(with.jdbi(), with.providers(), with.clock());
     RefundAcceptance refunds = new RefundAcceptance(with.jdbi(), with.providers(), with.clock());
     Runnable accepted = () -> wake(dispatcherLoop);
     OutcomeWriter writer =
-        new OutcomeWriter(
-            with.jdbi(),
-            planner(config, with),
-            inFlight,
-            metrics,
-            with.clock(),
-            with.faults(),
-            accepted);
+        new OutcomeWriter(with.jdbi(), metrics, with.clock(), with.faults(), accepted);
     Dispatcher dispatcher =
         new Dispatcher(
             with.jdbi(),
             lanes,
-            inFlight,
             config,
             with.faults(),
             outcome -> {
@@ -92,7 +82,7 @@ public final class ChargeWorker implements AutoCloseable {
             with.clock(),
             config.notVisibleLimit(),
             accepted);
-    Sweep sweep = new Sweep(with.jdbi(), acceptance, refunds, config.sweepAge(), metrics, accepted);
+    Sweep sweep = new Sweep(with.jdbi(), acceptance, refunds, config, metrics, accepted);
     Backoff backoff = new Backoff(BACKOFF_FIRST, BACKOFF_MAX, with.random());
     BiConsumer<String, Map.Entry<Worker, Duration>> start =
         (name, worker) ->
@@ -137,7 +127,7 @@ public final class ChargeWorker implements AutoCloseable {
 
   /** Calls that are claimed and not yet written. */
   public int inFlight() {
-    return inFlight.count();
+    return lanes.stream().mapToInt(lane -> lane.inFlight().count()).sum();
   }
 
   /**
@@ -149,8 +139,15 @@ public final class ChargeWorker implements AutoCloseable {
     loop("consumer").close();
     loop("sweep").close();
     loop("dispatcher").close();
-    if (!inFlight.awaitEmpty(config.stopLimit())) {
-      log.warn("stopping with calls in flight count={}: their leases will end", inFlight.count());
+    long untilNs = System.nanoTime() + config.stopLimit().toNanos();
+    for (ProviderLane lane : lanes) {
+      Duration left = Duration.ofNanos(Math.max(0, untilNs - System.nanoTime()));
+      if (!lane.inFlight().awaitEmpty(left)) {
+        log.warn(
+            "stopping with calls in flight provider={} count={}: their leases will end",
+            lane.provider().name(),
+            lane.inFlight().count());
+      }
     }
     loop("writer").close();
     consumer.close();
@@ -170,13 +167,6 @@ public final class ChargeWorker implements AutoCloseable {
       throw new IllegalStateException("no loop " + name);
     }
     return loop;
-  }
-
-  private static StepPlanner planner(ChargeConfig config, ChargeDependencies with) {
-    return new StepPlanner(
-        new QuerySchedule(config.queryDelays(), config.queryDelayCap(), with.random()),
-        new Backoff(config.retryFirst(), config.retryCap(), with.random()),
-        config.pendingExpiry());
   }
 
   private static String owner(ChargeConfig config, ChargeDependencies with) {

@@ -26,7 +26,6 @@ final class Dispatcher implements Worker {
 
   private final Jdbi jdbi;
   private final List<ProviderLane> lanes;
-  private final InFlight inFlight;
   private final ChargeConfig config;
   private final ChargeFaults faults;
   private final Consumer<Outcome> outcomes;
@@ -35,13 +34,11 @@ final class Dispatcher implements Worker {
   Dispatcher(
       Jdbi jdbi,
       List<ProviderLane> lanes,
-      InFlight inFlight,
       ChargeConfig config,
       ChargeFaults faults,
       Consumer<Outcome> outcomes) {
     this.jdbi = jdbi;
     this.lanes = List.copyOf(lanes);
-    this.inFlight = inFlight;
     this.config = config;
     this.faults = faults;
     this.outcomes = outcomes;
@@ -57,7 +54,7 @@ final class Dispatcher implements Worker {
   }
 
   private int dispatch(ProviderLane lane) {
-    int taken = lane.take(Math.min(config.dispatchBatchMax(), inFlight.room()));
+    int taken = lane.take(config.dispatchBatchMax());
     if (taken == 0) {
       return 0;
     }
@@ -75,7 +72,7 @@ final class Dispatcher implements Worker {
                 return claimed;
               });
       used = claims.size();
-      inFlight.add(used);
+      lane.inFlight().add(used);
       if (used > 0) {
         faults.reached(ChargeFaults.Point.AFTER_CLAIM);
       }
@@ -134,7 +131,7 @@ final class Dispatcher implements Worker {
   }
 
   private static ChargeRef charge(Claim claim) {
-    return new ChargeRef(claim.paymentId(), null, claim.requestedAt());
+    return new ChargeRef(claim.paymentId(), claim.providerReference(), claim.requestedAt());
   }
 
   /**

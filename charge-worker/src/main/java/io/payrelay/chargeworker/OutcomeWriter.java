@@ -41,8 +41,6 @@ final class OutcomeWriter implements Worker {
   private static final int BATCH_MAX = 256;
 
   private final Jdbi jdbi;
-  private final StepPlanner planner;
-  private final InFlight inFlight;
   private final ChargeMetrics metrics;
   private final InstantSource clock;
   private final ChargeFaults faults;
@@ -58,20 +56,16 @@ final class OutcomeWriter implements Worker {
 
   OutcomeWriter(
       Jdbi jdbi,
-      StepPlanner planner,
-      InFlight inFlight,
       ChargeMetrics metrics,
       InstantSource clock,
       ChargeFaults faults,
       Runnable written) {
     this.jdbi = jdbi;
-    this.planner = planner;
-    this.inFlight = inFlight;
     this.metrics = metrics;
     this.clock = clock;
     this.faults = faults;
     this.written = written;
-    this.refused = new RefusedOutcomes(jdbi, planner, clock);
+    this.refused = new RefusedOutcomes(jdbi, clock);
   }
 
   /** Takes an outcome; the loop is to be woken. */
@@ -132,7 +126,7 @@ final class OutcomeWriter implements Worker {
     Instant now = clock.instant();
     List<Result> results = outcomes.stream().map(outcome -> result(outcome, now)).toList();
     List<FactStore.Applied> applied = jdbi.inTransaction(tx -> write(tx, results, now));
-    warnOfCases(applied);
+    tellOfCases(applied);
   }
 
   private List<FactStore.Applied> write(Handle tx, List<Result> results, Instant now) {
@@ -149,8 +143,15 @@ final class OutcomeWriter implements Worker {
       boolean settled = applied.subList(from, to).stream().anyMatch(OutcomeWriter::settles);
       from = to;
       NextStep step =
-          planner.after(
-              result.outcome().claim(), result.result(), settled, result.outcome().capabilities());
+          result
+              .outcome()
+              .lane()
+              .planner()
+              .after(
+                  result.outcome().claim(),
+                  result.result(),
+                  settled,
+                  result.outcome().capabilities());
       if (step.unresolved()) {
         unresolved.add(unresolved(result.outcome(), now));
       }
@@ -169,7 +170,9 @@ final class OutcomeWriter implements Worker {
 
   private static Result result(Outcome outcome, Instant now) {
     Claim claim = outcome.claim();
-    ProviderResult believed = StepPlanner.believed(claim, outcome.answer().result());
+    ProviderResult believed =
+        StepPlanner.believed(
+            claim, outcome.answer().result(), outcome.lane().provider().capabilities());
     boolean query = claim.action() != OperationAction.CALL;
     if (query && believed instanceof ProviderResult.Unknown) {
       // A question without an answer says nothing about the payment.
@@ -218,6 +221,7 @@ final class OutcomeWriter implements Worker {
         result.outcome().answer().httpStatus(),
         result.outcome().answer().body(),
         detail(result.result()),
+        reference(result.result()),
         step.action(),
         step.delay());
   }
@@ -241,10 +245,10 @@ final class OutcomeWriter implements Worker {
         log.warn("provider={} refuses our API key: charges wait for a right one", claim.provider());
       }
     }
-    inFlight.add(-1);
+    outcome.lane().inFlight().add(-1);
   }
 
-  private static void warnOfCases(List<FactStore.Applied> applied) {
+  private static void tellOfCases(List<FactStore.Applied> applied) {
     for (FactStore.Applied one : applied) {
       if (one.decision() == null || one.before() == null) {
         continue;
@@ -253,7 +257,7 @@ final class OutcomeWriter implements Worker {
         try (LogContext context =
             LogContext.ofPayment(one.before().paymentId(), one.before().traceId())) {
           context.with("kind", opened.kind().name());
-          log.warn("a person has to look: {}", opened.businessKey());
+          log.error("a person has to look: {}", opened.businessKey());
         }
       }
     }
@@ -278,6 +282,19 @@ final class OutcomeWriter implements Worker {
           : AttemptOutcome.NOT_PROCESSED;
     }
     return AttemptOutcome.UNKNOWN;
+  }
+
+  /** The provider's own id of the charge, where the answer names it. */
+  private static @Nullable String reference(ProviderResult result) {
+    if (result instanceof ProviderResult.Succeeded succeeded) {
+      return succeeded.providerTransactionId();
+    }
+    if (result instanceof ProviderResult.Pending pending) {
+      return pending.providerTransactionId();
+    }
+    return result instanceof ProviderResult.Declined declined
+        ? declined.providerTransactionId()
+        : null;
   }
 
   private static @Nullable String detail(ProviderResult result) {

@@ -5,16 +5,18 @@ import io.github.resilience4j.circuitbreaker.CircuitBreakerConfig;
 import io.github.resilience4j.ratelimiter.RateLimiter;
 import io.github.resilience4j.ratelimiter.RateLimiterConfig;
 import io.payrelay.payments.store.ClaimTerms;
+import io.payrelay.platform.lifecycle.Backoff;
 import io.payrelay.providers.PaymentProvider;
 import io.payrelay.providers.ProviderResult;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
+import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A provider with what holds back its claims: a rate limit, and a breaker that leaves it alone
- * while it gives no usable answers. Neither costs an attempt. Permits are taken by one thread;
- * results are reported by any.
+ * A provider with what holds back its claims: a bound on calls in flight, a rate limit, and a
+ * breaker that leaves it alone while it gives no usable answers. None costs an attempt, and none is
+ * shared with another provider. Permits are taken by one thread; results are reported by any.
  */
 final class ProviderLane {
 
@@ -31,35 +33,45 @@ final class ProviderLane {
 
   private final PaymentProvider provider;
   private final ClaimTerms terms;
+  private final StepPlanner planner;
+  private final InFlight inFlight;
   private final CircuitBreaker breaker;
   private final @Nullable RateLimiter limiter;
 
-  ProviderLane(PaymentProvider provider, ChargeConfig config, String owner) {
+  ProviderLane(
+      PaymentProvider provider, ChargeConfig config, String owner, RandomGenerator random) {
+    ProviderManners manners = config.manners(provider.name());
     this.provider = provider;
+    this.inFlight = new InFlight(manners.inFlightMax());
+    this.planner =
+        new StepPlanner(
+            new QuerySchedule(manners.queryDelays(), manners.queryDelayCap(), random),
+            new Backoff(config.retryFirst(), config.retryCap(), random),
+            manners.pendingExpiry());
     this.terms =
         new ClaimTerms(
             owner,
             config.lease(),
             ClaimTerms.keySafe(
                 provider.capabilities().keyLifetime(), config.lease(), config.callTimeout()),
-            config.resolveHorizon());
+            manners.resolveHorizon());
     this.breaker =
         CircuitBreaker.of(
             provider.name(),
             CircuitBreakerConfig.custom()
                 .slidingWindow(
-                    config.breakerCallsMin() * 2,
-                    config.breakerCallsMin(),
+                    manners.breakerCallsMin() * 2,
+                    manners.breakerCallsMin(),
                     CircuitBreakerConfig.SlidingWindowType.COUNT_BASED)
-                .failureRateThreshold(config.breakerFailurePercent())
-                .waitDurationInOpenState(config.breakerWait())
+                .failureRateThreshold(manners.breakerFailurePercent())
+                .waitDurationInOpenState(manners.breakerWait())
                 .permittedNumberOfCallsInHalfOpenState(TRIAL_CALLS)
                 .recordResult(Boolean.FALSE::equals)
                 .build());
     this.limiter =
-        config.ratePerSecond() == 0
+        manners.ratePerSecond() == 0
             ? null
-            : RateLimiter.of(provider.name(), rate(config.ratePerSecond()));
+            : RateLimiter.of(provider.name(), rate(manners.ratePerSecond()));
   }
 
   PaymentProvider provider() {
@@ -70,16 +82,25 @@ final class ProviderLane {
     return terms;
   }
 
+  StepPlanner planner() {
+    return planner;
+  }
+
+  InFlight inFlight() {
+    return inFlight;
+  }
+
   CircuitBreaker breaker() {
     return breaker;
   }
 
   /** Takes up to so many permits; those that are not used go back by {@link #giveBack}. */
   int take(int wanted) {
+    int room = Math.min(wanted, inFlight.room());
     int most =
         limiter == null
-            ? wanted
-            : Math.min(wanted, Math.max(0, limiter.getMetrics().getAvailablePermissions()));
+            ? room
+            : Math.min(room, Math.max(0, limiter.getMetrics().getAvailablePermissions()));
     int taken = 0;
     while (taken < most && breaker.tryAcquirePermission()) {
       taken++;

@@ -39,7 +39,6 @@ final class RefusedOutcomes {
   private static final int ID_LENGTH_MAX = 128;
 
   private final Jdbi jdbi;
-  private final StepPlanner planner;
   private final InstantSource clock;
   private final FactStore facts = new FactStore();
   private final ExceptionStore exceptions = new ExceptionStore();
@@ -56,9 +55,8 @@ final class RefusedOutcomes {
     }
   }
 
-  RefusedOutcomes(Jdbi jdbi, StepPlanner planner, InstantSource clock) {
+  RefusedOutcomes(Jdbi jdbi, InstantSource clock) {
     this.jdbi = jdbi;
-    this.planner = planner;
     this.clock = clock;
   }
 
@@ -103,7 +101,11 @@ final class RefusedOutcomes {
     exceptions.open(
         tx, List.of(exception(outcome, reason, payment == null ? null : payment.amount(), now)));
     NextStep step =
-        planner.after(claim, new ProviderResult.Unknown(reason), settled, outcome.capabilities());
+        outcome
+            .lane()
+            .planner()
+            .after(
+                claim, new ProviderResult.Unknown(reason), settled, outcome.capabilities());
     operations.finish(
         tx,
         List.of(
@@ -114,6 +116,8 @@ final class RefusedOutcomes {
                 outcome.answer().httpStatus(),
                 outcome.answer().body(),
                 "the outcome could not be written: " + reason,
+                // It may be the very text that the database does not take.
+                null,
                 step.action(),
                 step.delay())));
   }

@@ -38,15 +38,22 @@ final class StepPlanner {
 
   /**
    * The result as far as it may be believed: a refusal that names no charge says nothing about an
-   * earlier call that may have been executed.
+   * earlier call that may have been executed. What ends after a decline failed for that decline's
+   * reason. What can still be paid but cannot be cancelled is as failed as it will ever be.
    */
-  static ProviderResult believed(Claim claim, ProviderResult result) {
-    return claim.doubtful()
-            && claim.action() == OperationAction.CALL
-            && result instanceof ProviderResult.Declined declined
-            && declined.providerTransactionId() == null
-        ? new ProviderResult.Unknown("refused, but an earlier call may have been executed")
-        : result;
+  static ProviderResult believed(Claim claim, ProviderResult result, Capabilities capabilities) {
+    if (!(result instanceof ProviderResult.Declined declined)) {
+      return result;
+    }
+    boolean call = claim.action() == OperationAction.CALL;
+    if (claim.doubtful() && call && declined.providerTransactionId() == null) {
+      return new ProviderResult.Unknown("refused, but an earlier call may have been executed");
+    }
+    if (declined.stillPayable() && capabilities.cancel()) {
+      return declined;
+    }
+    String code = claim.declinedWith() == null || call ? declined.code() : claim.declinedWith();
+    return new ProviderResult.Declined(code, declined.providerTransactionId(), declined.amount());
   }
 
   /**
@@ -71,6 +78,9 @@ final class StepPlanner {
     if (result instanceof ProviderResult.NotFound) {
       return notFound(claim, capabilities);
     }
+    if (result instanceof ProviderResult.Declined declined && declined.stillPayable()) {
+      return stillPayable(claim);
+    }
     if (result instanceof ProviderResult.Pending && expired(claim, capabilities)) {
       return NextStep.of(OperationAction.CANCEL, Duration.ZERO);
     }
@@ -78,9 +88,19 @@ final class StepPlanner {
       return NextStep.of(OperationAction.QUERY, schedule.delay(claim.queryCount()));
     }
     // Nobody to ask: what the key returns is the only answer there is, where we made the call.
-    return claim.callCount() > 0 && isPositive(claim.keySafeLeft())
+    return claim.callCount() > 0 && isPositive(claim.keySafeLeft()) && !claim.queriesOnly()
         ? NextStep.of(OperationAction.CALL, schedule.delay(claim.callCount() - 1))
         : NextStep.UNRESOLVED;
+  }
+
+  /** Cancelled at once where it is news; later tries keep to the schedule. */
+  private NextStep stillPayable(Claim claim) {
+    if (claim.action() == OperationAction.CANCEL) {
+      return NextStep.of(OperationAction.QUERY, schedule.delay(claim.queryCount()));
+    }
+    return NextStep.of(
+        OperationAction.CANCEL,
+        claim.declinedWith() == null ? Duration.ZERO : schedule.delay(claim.queryCount()));
   }
 
   private NextStep notProcessed(Claim claim, ProviderResult.NotProcessed result) {
@@ -101,7 +121,7 @@ final class StepPlanner {
           OperationAction.QUERY, delay.compareTo(lagLeft) > 0 ? lagLeft.plus(LEAST) : delay);
     }
     // A key that was never used is safe, however short its life.
-    return claim.callCount() == 0 || isPositive(claim.keySafeLeft())
+    return !claim.queriesOnly() && (claim.callCount() == 0 || isPositive(claim.keySafeLeft()))
         ? NextStep.of(OperationAction.CALL, Duration.ZERO)
         : NextStep.UNRESOLVED;
   }

@@ -1,18 +1,19 @@
 package io.payrelay.chargeworker;
 
-import io.payrelay.payments.store.OperationStore;
+import io.payrelay.payments.store.BacklogStore;
+import io.payrelay.payments.store.BodyRetention;
 import io.payrelay.payments.store.PaymentStore;
 import io.payrelay.payments.store.RefundStore;
 import io.payrelay.platform.lifecycle.Worker;
-import java.time.Duration;
 import java.util.List;
 import org.jdbi.v3.core.Jdbi;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Takes payments and refunds from their row whose event never came or whose operation is gone, and
- * keeps the metrics of what waits. Steps on one thread.
+ * Takes payments and refunds from their row whose event never came or whose operation is gone,
+ * removes bodies after their time, and keeps the metrics of what waits. Overdue leases need no
+ * sweep: such an operation is due again by itself. Steps on one thread.
  */
 final class Sweep implements Worker {
 
@@ -22,36 +23,46 @@ final class Sweep implements Worker {
 
   private final Jdbi jdbi;
   private final Acceptance acceptance;
-  private final Duration age;
+  private final ChargeConfig config;
   private final ChargeMetrics metrics;
   private final Runnable accepted;
   private final PaymentStore payments = new PaymentStore();
-  private final OperationStore operations = new OperationStore();
   private final RefundAcceptance refundAcceptance;
   private final RefundStore refunds = new RefundStore();
+  private final BacklogStore backlog = new BacklogStore();
+  private final BodyRetention bodies = new BodyRetention();
 
   Sweep(
       Jdbi jdbi,
       Acceptance acceptance,
       RefundAcceptance refundAcceptance,
-      Duration age,
+      ChargeConfig config,
       ChargeMetrics metrics,
       Runnable accepted) {
     this.jdbi = jdbi;
     this.acceptance = acceptance;
     this.refundAcceptance = refundAcceptance;
-    this.age = age;
+    this.config = config;
     this.metrics = metrics;
     this.accepted = accepted;
   }
 
   @Override
   public int runOnce() {
-    metrics.backlog(jdbi.inTransaction(operations::backlog));
+    jdbi.useTransaction(
+        tx ->
+            metrics.backlog(backlog.byProvider(tx, config.keyNearExpiry()), backlog.openCases(tx)));
+    acceptMissed();
     sweepRefunds();
-    List<String> ids = jdbi.inTransaction(tx -> payments.withoutOperation(tx, age, BATCH_MAX));
+    // Only this goes on at once: what is refused above would come again and again.
+    return wipe() == BATCH_MAX ? BATCH_MAX : 0;
+  }
+
+  private void acceptMissed() {
+    List<String> ids =
+        jdbi.inTransaction(tx -> payments.withoutOperation(tx, config.sweepAge(), BATCH_MAX));
     if (ids.isEmpty()) {
-      return 0;
+      return;
     }
     log.warn(
         "no operation was made for payments count={}: taking them from their rows", ids.size());
@@ -60,11 +71,19 @@ final class Sweep implements Worker {
     accepted.run();
     // One that is refused has a case now. Should that be refused too, it would come again at once:
     // the next look is after the interval.
-    return 0;
+  }
+
+  private int wipe() {
+    if (config.bodyRetention().isZero()) {
+      return 0;
+    }
+    int wiped = jdbi.inTransaction(tx -> bodies.wipe(tx, config.bodyRetention(), BATCH_MAX));
+    metrics.wiped(wiped);
+    return wiped;
   }
 
   private void sweepRefunds() {
-    List<String> ids = jdbi.inTransaction(tx -> refunds.withoutOperation(tx, age, BATCH_MAX));
+    List<String> ids = jdbi.inTransaction(tx -> refunds.withoutOperation(tx, config.sweepAge(), BATCH_MAX));
     if (ids.isEmpty()) {
       return;
     }

@@ -49,7 +49,7 @@ class ChargeConsumerTest {
               () -> {
                 throw new IllegalStateException("nothing is set aside here");
               }),
-          new ChargeMetrics(new SimpleMeterRegistry(), new InFlight(1)),
+          new ChargeMetrics(new SimpleMeterRegistry(), List.of()),
           InstantSource.system(),
           Duration.ofSeconds(60),
           () -> {});

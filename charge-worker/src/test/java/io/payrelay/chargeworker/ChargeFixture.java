@@ -4,9 +4,14 @@ import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.payrelay.localstack.TestDatabase;
 import io.payrelay.localstack.TestInfra;
+import io.payrelay.payments.lifecycle.Fact;
+import io.payrelay.payments.lifecycle.FactSource;
+import io.payrelay.payments.lifecycle.Observation;
 import io.payrelay.payments.lifecycle.Payment;
 import io.payrelay.payments.lifecycle.PaymentStatus;
 import io.payrelay.payments.lifecycle.Refund;
+import io.payrelay.payments.money.Money;
+import io.payrelay.payments.store.FactStore;
 import io.payrelay.payments.store.PaymentStore;
 import io.payrelay.payments.store.RefundStore;
 import io.payrelay.platform.config.Secret;
@@ -14,6 +19,7 @@ import io.payrelay.platform.config.Settings;
 import io.payrelay.platform.database.Database;
 import io.payrelay.platform.database.DatabaseConfig;
 import io.payrelay.platform.kafka.KafkaConfig;
+import io.payrelay.providers.PaymentProvider;
 import io.payrelay.providers.generic.GenericConfig;
 import io.payrelay.providers.generic.GenericProvider;
 import io.payrelay.schemas.EncodingException;
@@ -24,10 +30,12 @@ import io.payrelay.schemas.Topic;
 import io.payrelay.simulator.ProviderSimulator;
 import io.payrelay.simulator.SimulatedCharge;
 import io.payrelay.simulator.SimulatorConfig;
+import java.io.IOException;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -57,7 +65,7 @@ final class ChargeFixture implements AutoCloseable {
 
   static final String GROUP = "charge-worker-test";
 
-  private static final String API_KEY = "sk_test_simulator";
+  static final String API_KEY = "sk_test_simulator";
   private static Shared started;
 
   final String provider = "sim-" + UUID.randomUUID().toString().substring(0, 8);
@@ -66,7 +74,11 @@ final class ChargeFixture implements AutoCloseable {
   private final EventCodec codec = new EventCodec(EventCatalogue.builtIn());
 
   private record Shared(
-      Jdbi admin, Database worker, KafkaConfig kafka, Producer<byte[], byte[]> producer) {}
+      Jdbi admin,
+      DatabaseConfig login,
+      Database worker,
+      KafkaConfig kafka,
+      Producer<byte[], byte[]> producer) {}
 
   ChargeFixture() throws Exception {
     shared = shared();
@@ -93,15 +105,14 @@ final class ChargeFixture implements AutoCloseable {
           handle.execute("SELECT payrelay.open_for_upstreams()");
           handle.execute("CREATE ROLE " + login + " LOGIN PASSWORD 'w' IN ROLE payrelay_worker");
         });
-    Database worker =
-        Database.open(
-            new DatabaseConfig(
-                database.jdbcUrl(), login, new Secret("w"), 8, Duration.ofSeconds(5)),
-            "charge-worker-test");
+    DatabaseConfig config =
+        new DatabaseConfig(database.jdbcUrl(), login, new Secret("w"), 8, Duration.ofSeconds(5));
+    Database worker = Database.open(config, "charge-worker-test");
     KafkaConfig kafka = new KafkaConfig(TestInfra.shared().bootstrapServers(), Map.of());
     createTopics(kafka);
     return new Shared(
         admin,
+        config,
         worker,
         kafka,
         new KafkaProducer<>(
@@ -148,19 +159,38 @@ final class ChargeFixture implements AutoCloseable {
     return made;
   }
 
+  StubProvider stub() throws IOException {
+    StubProvider stub = new StubProvider();
+    opened.add(stub::close);
+    return stub;
+  }
+
+  GenericProvider provider(StubProvider stub) {
+    return provider(stub.url(), Duration.ofHours(24), Duration.ZERO);
+  }
+
   GenericProvider provider(ProviderSimulator simulator) {
     return provider(simulator.baseUrl(), Duration.ofHours(24), Duration.ZERO);
   }
 
-  ChargeWorker worker(GenericProvider to, Map<String, String> settings) {
+  ChargeWorker worker(PaymentProvider to, Map<String, String> settings) {
     return worker(to, settings, ChargeFaults.NONE, Map.of());
   }
 
   ChargeWorker worker(
-      GenericProvider to,
+      PaymentProvider to,
       Map<String, String> settings,
       ChargeFaults faults,
       Map<String, String> kafkaExtra) {
+    return worker(List.of(to), settings, faults, kafkaExtra, InstantSource.system());
+  }
+
+  ChargeWorker worker(
+      List<PaymentProvider> to,
+      Map<String, String> settings,
+      ChargeFaults faults,
+      Map<String, String> kafkaExtra,
+      InstantSource clock) {
     Map<String, String> environment = new HashMap<>();
     environment.put("PAYRELAY_CHARGE_GROUP_ID", GROUP);
     environment.put("PAYRELAY_CHARGE_POLL_INTERVAL_MS", "20");
@@ -175,9 +205,9 @@ final class ChargeFixture implements AutoCloseable {
                 new KafkaConfig(shared.kafka().bootstrapServers(), kafkaExtra),
                 shared.worker().jdbi(),
                 EventCatalogue.builtIn(),
-                List.of(to),
+                to,
                 registry,
-                InstantSource.system(),
+                clock,
                 new Random(),
                 faults));
     opened.add(worker::close);
@@ -251,7 +281,7 @@ final class ChargeFixture implements AutoCloseable {
     handle
         .createQuery(
             """
-            SELECT payrelay.request_payment(:id, 'shop', :id, :provider, 1200, 'USD',
+            SELECT payrelay.request_payment(:id, 'shop', :id, :provider, 1200, 'USD', 'acct_1',
               provider_data => :data::jsonb, trace_id => 'trace-1')
             """)
         .bind("id", id)
@@ -315,6 +345,11 @@ final class ChargeFixture implements AutoCloseable {
                     .one());
   }
 
+  /** What a worker in a process of its own logs in with. */
+  DatabaseConfig login() {
+    return shared.login();
+  }
+
   KafkaConfig kafka() {
     return shared.kafka();
   }
@@ -342,6 +377,39 @@ final class ChargeFixture implements AutoCloseable {
                     .bind("id", id)
                     .mapTo(String.class)
                     .list());
+  }
+
+  /** One text from the database, as the worker reads it. */
+  String value(String sql, String id) {
+    return workerJdbi()
+        .withHandle(
+            handle ->
+                String.valueOf(
+                    handle
+                        .createQuery(sql)
+                        .bind("id", id)
+                        .mapTo(String.class)
+                        .findOne()
+                        .orElse(null)));
+  }
+
+  /** Applies what somebody else saw of the payment. */
+  void apply(String id, Observation observation, String transactionId) {
+    boolean money = observation == Observation.SUCCEEDED;
+    Fact fact =
+        new Fact(
+            FactSource.WEBHOOK,
+            provider,
+            id,
+            observation,
+            transactionId,
+            money ? new Money(1200, "USD") : null,
+            null,
+            null,
+            money ? null : "no",
+            Instant.now(),
+            Map.of());
+    workerJdbi().useTransaction(tx -> new FactStore().apply(tx, List.of(fact), Instant.now()));
   }
 
   /** Action and outcome of each attempt, in order. */

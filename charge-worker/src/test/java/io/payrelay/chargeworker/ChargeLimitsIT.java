@@ -120,6 +120,7 @@ class ChargeLimitsIT {
     }
   }
 
+  // Source: commcare-hq PR 33509 (unknown for longer than the key lives).
   @Test
   void doesNotSendAKeyTheProviderMayHaveForgotten() throws Exception {
     ProviderSimulator simulator =
@@ -169,6 +170,7 @@ class ChargeLimitsIT {
     assertThat(ChargeFixture.charges(simulator, id)).isEmpty();
   }
 
+  // Source: woocommerce-gateway-stripe #2339 (another key per try: two charges).
   @Test
   void noticesThatAProviderChargedTwice() throws Exception {
     ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig());
@@ -222,6 +224,7 @@ class ChargeLimitsIT {
     assertThat(ChargeFixture.charges(simulator, early)).hasSize(1);
   }
 
+  // Source: spring-kafka #1287, #316, vertx-kafka-client #220 (poison records).
   @Test
   void setsAsideWhatItCannotReadAndWhatHasNoPayment() throws Exception {
     ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig());

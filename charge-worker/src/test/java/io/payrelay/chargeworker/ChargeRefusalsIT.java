@@ -51,6 +51,7 @@ class ChargeRefusalsIT {
     fixture.close();
   }
 
+  // Source: a trap of sample code: an error of the database after the charge is no failed charge.
   @Test
   void leavesToAPersonAnOutcomeThatIsRefusedEachTimeAndWritesTheOthers() throws Exception {
     ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig());

@@ -63,6 +63,7 @@ class ChargeWorkerIT {
             fixture.payment(id).providerTransactionId(), Acceptance.idempotencyKey(id));
   }
 
+  // Source: docs.stripe.com/api/idempotent_requests (a cached 500), medusa #16398.
   @Test
   void followsWhatTheProviderDecides() throws Exception {
     ProviderSimulator simulator =
@@ -119,6 +120,7 @@ class ChargeWorkerIT {
     assertThat(simulator.stats().faults().get(Fault.TIMEOUT_AFTER)).isPositive();
   }
 
+  // Source: furthemore/APIS PR 193, woocommerce-gateway-stripe #2339.
   @Test
   void chargesOnceWhereTwoWorkersGetTheSameEventAgainAndAgain() throws Exception {
     ProviderSimulator simulator =
@@ -144,6 +146,7 @@ class ChargeWorkerIT {
     assertThat(fixture.attempts(id)).containsExactly("CALL SUCCEEDED");
   }
 
+  // Source: woocommerce-gateway-stripe #489, #2477 (timeout, restart, redelivery).
   @Test
   void convergesAfterDyingBetweenAnswerAndWrite() throws Exception {
     ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig());
@@ -202,6 +205,7 @@ class ChargeWorkerIT {
     assertThat(ChargeFixture.charges(simulator, id)).hasSize(1);
   }
 
+  // Source: spring-kafka #2266, confluent-kafka-python #552.
   @Test
   void leavesTheGroupAloneWhileAProviderIsSlow() throws Exception {
     ProviderSimulator simulator =

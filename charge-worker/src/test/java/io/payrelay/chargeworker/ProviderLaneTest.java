@@ -18,6 +18,7 @@ import io.payrelay.providers.RefundRef;
 import io.payrelay.providers.RefundSupport;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
@@ -31,7 +32,8 @@ class ProviderLaneTest {
                   Map.of("PAYRELAY_CHARGE_BREAKER_CALLS_MIN", "4"),
                   ChargeConfig.SETTINGS,
                   ChargeConfig.SETTINGS)),
-          "owner");
+          "owner",
+          new Random(1));
 
   @Test
   void leavesAProviderAloneThatGivesNoUsableAnswers() {
@@ -58,6 +60,13 @@ class ProviderLaneTest {
     assertThat(lane.take(100)).isEqualTo(5);
   }
 
+  @Test
+  void takesNoMoreThanMayBeInFlight() {
+    lane.inFlight().add(250);
+
+    assertThat(lane.take(100)).isEqualTo(6);
+  }
+
   private void report(int times, ProviderResult result) {
     for (int i = 0; i < times; i++) {
       assertThat(lane.take(1)).isEqualTo(1);
@@ -67,7 +76,7 @@ class ProviderLaneTest {
   }
 
   /** Has a name and no queries. */
-  private static final class Silent implements PaymentProvider {
+  static final class Silent implements PaymentProvider {
 
     @Override
     public String name() {

@@ -66,7 +66,35 @@ class StepPlannerTest {
         keyLeft,
         resolveLeft,
         sinceCall,
-        true);
+        true,
+        "ch_1",
+        null,
+        false);
+  }
+
+  /** The same, with what the operation had before. */
+  private static Claim with(Claim claim, String declinedWith, boolean queriesOnly) {
+    return new Claim(
+        claim.operationId(),
+        claim.attemptId(),
+        claim.attemptNumber(),
+        claim.action(),
+        claim.paymentId(),
+        claim.provider(),
+        claim.requestedAt(),
+        claim.idempotencyKey(),
+        claim.body(),
+        null,
+        claim.callCount(),
+        claim.queryCount(),
+        claim.leaseLeft(),
+        claim.keySafeLeft(),
+        claim.resolveLeft(),
+        claim.sinceLastCall(),
+        claim.doubtful(),
+        claim.providerReference(),
+        declinedWith,
+        queriesOnly);
   }
 
   private static Claim call() {
@@ -176,8 +204,57 @@ class StepPlannerTest {
     ProviderResult refused = new ProviderResult.Declined("parameter_invalid", null, null);
     ProviderResult declined = new ProviderResult.Declined("no_money", "ch_1", null);
 
-    assertThat(StepPlanner.believed(call(), refused)).isInstanceOf(ProviderResult.Unknown.class);
-    assertThat(StepPlanner.believed(call(), declined)).isSameAs(declined);
-    assertThat(StepPlanner.believed(query(SAFE, LAG), refused)).isSameAs(refused);
+    assertThat(StepPlanner.believed(call(), refused, ASKABLE))
+        .isInstanceOf(ProviderResult.Unknown.class);
+    assertThat(StepPlanner.believed(call(), declined, ASKABLE)).isEqualTo(declined);
+    assertThat(StepPlanner.believed(query(SAFE, LAG), refused, ASKABLE)).isEqualTo(refused);
+  }
+
+  @Test
+  void cancelsWhatWasDeclinedAndCanStillBePaid() {
+    ProviderResult payable = new ProviderResult.Declined("no_money", "ch_1", null, true);
+    Claim again = with(query(SAFE, LAG), "no_money", false);
+    Claim cancelled = with(claim(OperationAction.CANCEL, SAFE, SAFE, LAG), "no_money", false);
+
+    assertThat(planner.after(call(), payable, false, ASKABLE))
+        .isEqualTo(NextStep.of(OperationAction.CANCEL, Duration.ZERO));
+    assertThat(planner.after(again, payable, false, ASKABLE).action())
+        .isEqualTo(OperationAction.CANCEL);
+    assertThat(planner.after(again, payable, false, ASKABLE).delay()).isPositive();
+    assertThat(planner.after(cancelled, payable, false, ASKABLE).action())
+        .isEqualTo(OperationAction.QUERY);
+    assertThat(planner.after(cancelled, UNKNOWN, false, ASKABLE).action())
+        .isEqualTo(OperationAction.QUERY);
+  }
+
+  @Test
+  void failsForTheReasonOfTheDeclineNotOfTheCancellation() {
+    ProviderResult canceled = new ProviderResult.Declined("canceled", "ch_1", null);
+    Claim claim = with(claim(OperationAction.CANCEL, SAFE, SAFE, LAG), "no_money", false);
+
+    assertThat(StepPlanner.believed(claim, canceled, ASKABLE))
+        .isEqualTo(new ProviderResult.Declined("no_money", "ch_1", null));
+    // The same word for a charge that was pending for too long.
+    assertThat(StepPlanner.believed(with(claim, null, false), canceled, ASKABLE))
+        .isEqualTo(canceled);
+  }
+
+  @Test
+  void takesADeclineForFinalWhereNothingCanBeCancelled() {
+    ProviderResult payable = new ProviderResult.Declined("no_money", "ch_1", null, true);
+
+    assertThat(StepPlanner.believed(call(), payable, ASKABLE)).isEqualTo(payable);
+    assertThat(StepPlanner.believed(call(), payable, MUTE))
+        .isEqualTo(new ProviderResult.Declined("no_money", "ch_1", null));
+  }
+
+  @Test
+  void sendsNothingAnyMoreOnceAPersonHadIt() {
+    Claim reopened = with(query(SAFE, LAG), null, true);
+
+    assertThat(planner.after(reopened, NOT_FOUND, false, ASKABLE)).isEqualTo(NextStep.UNRESOLVED);
+    assertThat(planner.after(reopened, UNKNOWN, false, MUTE)).isEqualTo(NextStep.UNRESOLVED);
+    assertThat(planner.after(reopened, UNKNOWN, false, ASKABLE).action())
+        .isEqualTo(OperationAction.QUERY);
   }
 }

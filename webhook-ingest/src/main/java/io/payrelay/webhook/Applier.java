@@ -58,6 +58,7 @@ final class Applier {
       if (before == null || decision == null) {
         return new Applied(Disposition.PARKED, "no such payment yet", paymentId, null);
       }
+      keepReference(tx, before, one.fact(), decision);
       boolean hint =
           event.asksProvider() || one.fact().observation() == Observation.FAILURE_REPORTED;
       RefundDecision refund = one.refund();
@@ -78,6 +79,16 @@ final class Applier {
       throw new IllegalStateException("facts were given and none was applied");
     }
     return result;
+  }
+
+  /** What the provider calls a charge that has no end yet: it may have to be asked by that name. */
+  private void keepReference(Handle tx, Payment before, Fact fact, Decision decision) {
+    String reference = fact.providerTransactionId();
+    if (reference != null
+        && fact.provider().equals(before.provider())
+        && !decision.result(before).status().terminal()) {
+      operations.keepReference(tx, before.paymentId(), reference);
+    }
   }
 
   private Optional<String> holder(Handle tx, Fact fact) {

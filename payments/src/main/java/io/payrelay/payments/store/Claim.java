@@ -17,6 +17,9 @@ import org.jspecify.annotations.Nullable;
  * @param resolveLeft how long the operation is worked on; not positive: no longer
  * @param sinceLastCall how long ago the last earlier call was claimed; null where there was none
  * @param doubtful may an earlier call have been executed?
+ * @param providerReference the provider's own id of it; null where none is known yet
+ * @param declinedWith the code of the first decline under the operation; null where there was none
+ * @param queriesOnly it was left to a person already: nothing is sent any more
  */
 public record Claim(
     long operationId,
@@ -35,7 +38,10 @@ public record Claim(
     Duration keySafeLeft,
     Duration resolveLeft,
     @Nullable Duration sinceLastCall,
-    boolean doubtful) {
+    boolean doubtful,
+    @Nullable String providerReference,
+    @Nullable String declinedWith,
+    boolean queriesOnly) {
 
   /** Ids and counts only. */
   @Override

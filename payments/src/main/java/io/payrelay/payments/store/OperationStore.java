@@ -23,19 +23,49 @@ public final class OperationStore {
 
   private record Due(long operationId, boolean settled, boolean inFlight) {}
 
-  /** Unresolved operations as they are now. */
-  public record Backlog(long unknownCount, long unknownAgeMaxMs, long dueCount, long openCases) {}
+  /**
+   * Makes the charge of an unresolved payment ask the provider now instead of later. One that was
+   * closed without a result, for a person, is opened again for queries only: whatever they find,
+   * nothing is sent under it any more.
+   *
+   * @return false where there is nothing to ask about: the payment has its end, or nobody has
+   *     called the provider yet
+   */
+  public boolean queryNow(Handle tx, String paymentId) {
+    int moved =
+        tx.createUpdate(
+                """
+                UPDATE payrelay.operation o
+                SET next_action = 'QUERY', next_action_at = clock_timestamp(), updated_at = clock_timestamp(),
+                  queries_only = o.queries_only OR o.next_action IS NULL
+                WHERE o.payment_id = :payment_id AND o.kind = 'CHARGE' AND o.call_count + o.query_count > 0
+                  AND (o.next_action_at IS NULL OR o.next_action_at > clock_timestamp())
+                  AND EXISTS (SELECT FROM payrelay.payment p
+                    WHERE p.payment_id = o.payment_id AND p.status NOT IN ('SUCCEEDED', 'FAILED'))
+                """)
+            .bind("payment_id", paymentId)
+            .execute();
+    return moved > 0
+        || tx.createQuery(
+                """
+                SELECT EXISTS (SELECT FROM payrelay.operation o JOIN payrelay.payment p ON p.payment_id = o.payment_id
+                  WHERE o.payment_id = :payment_id AND o.kind = 'CHARGE' AND o.call_count + o.query_count > 0
+                    AND o.next_action IS NOT NULL AND p.status NOT IN ('SUCCEEDED', 'FAILED'))
+                """)
+            .bind("payment_id", paymentId)
+            .mapTo(Boolean.class)
+            .one();
+  }
 
-  /** Makes the charge of an unresolved payment ask the provider now instead of later. */
-  public void queryNow(Handle tx, String paymentId) {
+  /** Keeps the provider's own id of a payment's charge; the first one stays. */
+  public void keepReference(Handle tx, String paymentId, String reference) {
     tx.createUpdate(
             """
-            UPDATE payrelay.operation
-            SET next_action = 'QUERY', next_action_at = clock_timestamp(), updated_at = clock_timestamp()
-            WHERE payment_id = :payment_id AND kind = 'CHARGE' AND call_count > 0
-              AND (next_action_at IS NULL OR next_action_at > clock_timestamp())
+            UPDATE payrelay.operation SET provider_reference = :reference
+            WHERE payment_id = :payment_id AND kind = 'CHARGE' AND provider_reference IS NULL
             """)
         .bind("payment_id", paymentId)
+        .bind("reference", reference)
         .execute();
   }
 
@@ -138,6 +168,7 @@ public final class OperationStore {
               RETURNING operation_id)
             UPDATE payrelay.operation o
             SET next_action = :next, updated_at = clock_timestamp(),
+              provider_reference = coalesce(o.provider_reference, :reference),
               next_action_at = CASE WHEN :next IS NULL THEN NULL ELSE clock_timestamp() + :delay::interval END
             FROM done WHERE o.operation_id = done.operation_id
             """);
@@ -151,6 +182,7 @@ public final class OperationStore {
                     .bind("http_status", one.httpStatus() == 0 ? null : one.httpStatus())
                     .bind("response_body", one.httpStatus() == 0 ? null : one.responseBody())
                     .bind("detail", one.detail())
+                    .bind("reference", one.providerReference())
                     .bind("next", one.next() == null ? null : one.next().name())
                     .bind("delay", interval(one.delay()))
                     .add());
@@ -159,28 +191,6 @@ public final class OperationStore {
       ours += count;
     }
     return ours;
-  }
-
-  /** What waits, for metrics. Reads small indexes only. */
-  public Backlog backlog(Handle tx) {
-    return tx.createQuery(
-            """
-            SELECT count(*) FILTER (WHERE p.status = 'UNKNOWN') AS unknown_count,
-              coalesce(extract(epoch FROM max(clock_timestamp() - p.updated_at)
-                FILTER (WHERE p.status = 'UNKNOWN')) * 1000, 0)::bigint AS unknown_age_max_ms,
-              count(*) FILTER (WHERE o.next_action_at <= clock_timestamp()) AS due_count,
-              (SELECT count(*) FROM payrelay.exception_case WHERE status = 'OPEN') AS open_cases
-            FROM payrelay.operation o JOIN payrelay.payment p ON p.payment_id = o.payment_id
-            WHERE o.next_action IS NOT NULL
-            """)
-        .map(
-            (row, context) ->
-                new Backlog(
-                    row.getLong("unknown_count"),
-                    row.getLong("unknown_age_max_ms"),
-                    row.getLong("due_count"),
-                    row.getLong("open_cases")))
-        .one();
   }
 
   private static List<Due> due(Handle tx, String provider, int limit) {
@@ -248,6 +258,7 @@ public final class OperationStore {
             WHERE o.operation_id = begun.operation_id
             RETURNING o.operation_id, begun.attempt_id, begun.attempt_number, begun.kind, o.payment_id,
               o.provider, chosen.requested_at, o.idempotency_key, o.request_body, o.trace_id, o.call_count, o.query_count,
+              o.provider_reference, o.queries_only,
               extract(epoch FROM begun.lease_until - clock.now) * 1000 AS lease_left_ms,
               extract(epoch FROM coalesce(o.key_safe_until, clock.now + :key_safe::interval) - clock.now) * 1000
                 AS key_safe_left_ms,
@@ -256,7 +267,10 @@ public final class OperationStore {
                 WHERE a.operation_id = o.operation_id AND a.kind = 'CALL') AS since_last_call_ms,
               EXISTS (SELECT FROM payrelay.attempt a
                 WHERE a.operation_id = o.operation_id AND a.kind = 'CALL'
-                  AND a.outcome NOT IN ('NOT_PROCESSED', 'RETURNED_UNSENT')) AS doubtful
+                  AND a.outcome NOT IN ('NOT_PROCESSED', 'RETURNED_UNSENT')) AS doubtful,
+              CASE WHEN begun.attempt_number > 1 THEN (SELECT a.detail FROM payrelay.attempt a
+                WHERE a.operation_id = o.operation_id AND a.outcome = 'DECLINED'
+                ORDER BY a.attempt_number LIMIT 1) END AS declined_with
             """)
         .bindArray("ids", Long.class, ids)
         .bind("owner", terms.owner())
@@ -288,7 +302,10 @@ public final class OperationStore {
         millis(row, "key_safe_left_ms"),
         millis(row, "resolve_left_ms"),
         sinceLastCall,
-        row.getBoolean("doubtful"));
+        row.getBoolean("doubtful"),
+        row.getString("provider_reference"),
+        row.getString("declined_with"),
+        row.getBoolean("queries_only"));
   }
 
   /** Rounded down: a deadline must not come later than it is. */

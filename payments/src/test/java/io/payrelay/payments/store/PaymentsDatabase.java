@@ -60,16 +60,22 @@ final class PaymentsDatabase implements AutoCloseable {
 
   /** Writes a payment as an upstream would. */
   String request(String paymentId, long amountMinor) {
+    return requestFrom("simulator", paymentId, amountMinor);
+  }
+
+  /** The same, of a certain provider. */
+  String requestFrom(String provider, String paymentId, long amountMinor) {
     owner
         .jdbi()
         .useHandle(
             handle ->
                 handle
                     .createQuery(
-                        "SELECT payrelay.request_payment(?, 'shop', ?, 'simulator', ?, 'EUR', trace_id => 'trace-1')")
+                        "SELECT payrelay.request_payment(?, 'shop', ?, ?, ?, 'EUR', trace_id => 'trace-1')")
                     .bind(0, paymentId)
                     .bind(1, paymentId)
-                    .bind(2, amountMinor)
+                    .bind(2, provider)
+                    .bind(3, amountMinor)
                     .mapTo(String.class)
                     .one());
     return paymentId;

@@ -1,0 +1,50 @@
+package io.payrelay.payments.store;
+
+import java.time.Duration;
+import java.util.List;
+import org.jdbi.v3.core.Handle;
+
+/**
+ * Removes what was sent and answered of charges that ended long ago: bodies can hold private data.
+ * The digest of what was sent stays, so that it can still be proved. Stateless, safe for any
+ * thread.
+ */
+public final class BodyRetention {
+
+  /**
+   * Wipes the bodies of charges whose payment had its end before that, the oldest first.
+   *
+   * @return how many charges; fewer than the limit: there are no more
+   */
+  public int wipe(Handle tx, Duration olderThan, int limit) {
+    List<Long> ids =
+        tx.createQuery(
+                """
+                UPDATE payrelay.operation SET request_body = '', wiped_at = clock_timestamp()
+                WHERE operation_id IN (
+                  SELECT o.operation_id FROM payrelay.operation o
+                    JOIN payrelay.payment p ON p.payment_id = o.payment_id
+                  WHERE o.kind = 'CHARGE' AND o.next_action IS NULL AND o.wiped_at IS NULL
+                    AND o.updated_at < clock_timestamp() - :age::interval
+                    AND p.status IN ('SUCCEEDED', 'FAILED')
+                    AND p.updated_at < clock_timestamp() - :age::interval
+                  ORDER BY o.updated_at LIMIT :limit
+                  FOR UPDATE OF o SKIP LOCKED)
+                RETURNING operation_id
+                """)
+            .bind("age", olderThan.toMillis() + " milliseconds")
+            .bind("limit", limit)
+            .mapTo(Long.class)
+            .list();
+    if (!ids.isEmpty()) {
+      tx.createUpdate(
+              """
+              UPDATE payrelay.attempt SET response_body = NULL
+              WHERE operation_id = ANY (:ids) AND response_body IS NOT NULL
+              """)
+          .bindArray("ids", Long.class, ids)
+          .execute();
+    }
+    return ids.size();
+  }
+}

@@ -1,0 +1,281 @@
+package io.payrelay.payments.store;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.payrelay.payments.lifecycle.Fact;
+import io.payrelay.payments.lifecycle.FactSource;
+import io.payrelay.payments.lifecycle.Observation;
+import io.payrelay.payments.money.Money;
+import io.payrelay.payments.store.BacklogStore.Waiting;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Operations from their acceptance to the removal of their bodies. */
+@Timeout(120)
+class OperationStoreIT {
+
+  private static final ClaimTerms TERMS =
+      new ClaimTerms("test", Duration.ofSeconds(90), Duration.ofMinutes(10), Duration.ofDays(3));
+
+  private static PaymentsDatabase database;
+
+  private final OperationStore operations = new OperationStore();
+
+  @BeforeAll
+  static void migrate() throws SQLException {
+    database = new PaymentsDatabase();
+  }
+
+  @AfterAll
+  static void close() {
+    database.close();
+  }
+
+  @Test
+  void remembersWhatTheProviderCallsACharge() {
+    Claim first = claimed("reference_1", "simulator");
+    assertThat(first.providerReference()).isNull();
+
+    finish(first, AttemptOutcome.PENDING, null, "pi_1", OperationAction.QUERY);
+    Claim second = claim("simulator").get(0);
+    assertThat(second.providerReference()).isEqualTo("pi_1");
+    finish(second, AttemptOutcome.PENDING, null, "pi_2", OperationAction.QUERY);
+    database
+        .ingest
+        .jdbi()
+        .useTransaction(tx -> operations.keepReference(tx, "reference_1", "pi_3"));
+
+    assertThat(claim("simulator").get(0).providerReference()).isEqualTo("pi_1");
+    assertThatThrownBy(() -> update("provider_reference = 'pi_4' WHERE payment_id = 'reference_1'"))
+        .hasMessageContaining("is set once");
+    settle("reference_1");
+    assertThat(claim("simulator")).isEmpty();
+  }
+
+  @Test
+  void remembersWithWhatItWasFirstDeclined() {
+    Claim first = claimed("declined_01", "decliner");
+    assertThat(first.declinedWith()).isNull();
+
+    finish(first, AttemptOutcome.DECLINED, "no_money", "pi_1", OperationAction.CANCEL);
+    Claim cancel = claim("decliner").get(0);
+    assertThat(cancel.action()).isEqualTo(OperationAction.CANCEL);
+    assertThat(cancel.declinedWith()).isEqualTo("no_money");
+    finish(cancel, AttemptOutcome.DECLINED, "canceled", "pi_1", OperationAction.QUERY);
+
+    assertThat(claim("decliner").get(0).declinedWith()).isEqualTo("no_money");
+  }
+
+  @Test
+  void opensWhatWasLeftToAPersonForQueriesOnly() {
+    Claim call = claimed("reopened_1", "reopener");
+    assertThat(queryNow("reopened_1")).isTrue();
+    // In flight: its own answer comes first, and nothing is taken back.
+    finish(call, AttemptOutcome.UNKNOWN, null, null, null);
+    assertThat(call.queriesOnly()).isFalse();
+
+    assertThat(queryNow("reopened_1")).isTrue();
+    assertThat(queryNow("reopened_1")).isTrue();
+
+    Claim query = claim("reopener").get(0);
+    assertThat(query.action()).isEqualTo(OperationAction.QUERY);
+    assertThat(query.queriesOnly()).isTrue();
+    assertThatThrownBy(
+            () ->
+                update(
+                    "next_action = 'CALL', next_action_at = now() WHERE payment_id = 'reopened_1'"))
+        .hasMessageContaining("operation_queries_only_never_calls");
+    assertThatThrownBy(() -> update("queries_only = false WHERE payment_id = 'reopened_1'"))
+        .hasMessageContaining("nothing is sent under it any more");
+    settle("reopened_1");
+    assertThat(queryNow("reopened_1")).isFalse();
+    assertThat(queryNow("nobody_001")).isFalse();
+  }
+
+  @Test
+  void removesBodiesAfterTheEndAndKeepsTheDigest() {
+    String digest = "SELECT encode(request_digest, 'hex') FROM payrelay.operation";
+    for (String id : List.of("wiped_001", "wiped_002", "waiting_01")) {
+      Claim claim = claimed(id, "wiper");
+      finish(claim, AttemptOutcome.SUCCEEDED, null, "pi_" + id, null);
+    }
+    settle("wiped_001");
+    settle("wiped_002");
+    String before = database.value(digest + " WHERE payment_id = 'wiped_001'");
+
+    assertThat(wipe(Duration.ofHours(1), 10)).isZero();
+    assertThatThrownBy(
+            () -> update("request_body = '', wiped_at = now() WHERE payment_id = 'waiting_01'"))
+        .hasMessageContaining("before it and what it is for have their end");
+    assertThatThrownBy(
+            () -> update("request_body = 'x', wiped_at = now() WHERE payment_id = 'wiped_001'"))
+        .hasMessageContaining("its bytes for good");
+    assertThatThrownBy(() -> update("request_body = '' WHERE payment_id = 'wiped_001'"))
+        .hasMessageContaining("its bytes for good");
+    assertThat(wipe(Duration.ZERO, 1)).isEqualTo(1);
+    assertThat(wipe(Duration.ZERO, 100)).isGreaterThanOrEqualTo(1);
+
+    assertThat(bodies("wiped_001")).isEqualTo("0 true 0");
+    assertThat(bodies("wiped_002")).isEqualTo("0 true 0");
+    assertThat(bodies("waiting_01")).isEqualTo("4 false 1");
+    assertThat(database.value(digest + " WHERE payment_id = 'wiped_001'")).isEqualTo(before);
+    assertThatThrownBy(() -> update("wiped_at = NULL WHERE payment_id = 'wiped_001'"))
+        .hasMessageContaining("its bytes for good");
+    assertThatThrownBy(
+            () ->
+                update(
+                    "next_action = 'CALL', next_action_at = now() WHERE payment_id = 'wiped_001'"))
+        .hasMessageContaining("operation_wiped_is_never_sent");
+  }
+
+  @Test
+  void countsWhatWaitsForEachProvider() {
+    Claim unknown = claimed("backlog_01", "waiter");
+    finish(unknown, AttemptOutcome.UNKNOWN, null, null, OperationAction.QUERY);
+    database.apply(
+        database.worker.jdbi(),
+        List.of(
+            Fact.plain(
+                FactSource.RESPONSE,
+                "waiter",
+                "backlog_01",
+                Observation.UNKNOWN,
+                null,
+                Instant.now(),
+                Map.of())));
+    accept("backlog_02", "waiter");
+
+    Waiting near = backlog(Duration.ofMinutes(11)).get("waiter");
+    assertThat(near.unknownCount()).isEqualTo(1);
+    assertThat(near.unknownAgeMaxMs()).isPositive();
+    assertThat(near.dueCount()).isEqualTo(2);
+    assertThat(near.keysNearExpiry()).isEqualTo(1);
+    assertThat(backlog(Duration.ofMinutes(9)).get("waiter").keysNearExpiry()).isZero();
+    assertThat(
+            database
+                .worker
+                .jdbi()
+                .<Map<String, Long>, RuntimeException>inTransaction(
+                    tx -> new BacklogStore().openCases(tx)))
+        .isEmpty();
+  }
+
+  private static Map<String, Waiting> backlog(Duration near) {
+    return database.worker.jdbi().inTransaction(tx -> new BacklogStore().byProvider(tx, near));
+  }
+
+  private void accept(String id, String provider) {
+    database.requestFrom(provider, id, 1250);
+    database
+        .worker
+        .jdbi()
+        .useTransaction(
+            tx ->
+                operations.accept(
+                    tx,
+                    List.of(
+                        new NewOperation(
+                            id,
+                            provider,
+                            "key-" + id,
+                            "body".getBytes(UTF_8),
+                            null,
+                            OperationAction.CALL))));
+  }
+
+  private Claim claimed(String id, String provider) {
+    accept(id, provider);
+    return claim(provider).stream()
+        .filter(claim -> claim.paymentId().equals(id))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  private List<Claim> claim(String provider) {
+    return database.worker.jdbi().inTransaction(tx -> operations.claim(tx, provider, 10, TERMS));
+  }
+
+  private void finish(
+      Claim claim, AttemptOutcome outcome, String detail, String reference, OperationAction next) {
+    FinishedAttempt finished =
+        new FinishedAttempt(
+            claim.operationId(),
+            claim.attemptId(),
+            outcome,
+            200,
+            new byte[] {'a'},
+            detail,
+            reference,
+            next,
+            Duration.ZERO);
+    assertThat(
+            database
+                .worker
+                .jdbi()
+                .<Integer, RuntimeException>inTransaction(
+                    tx -> operations.finish(tx, List.of(finished))))
+        .isEqualTo(1);
+  }
+
+  private static boolean queryNow(String id) {
+    return database
+        .ingest
+        .jdbi()
+        .<Boolean, RuntimeException>inTransaction(tx -> new OperationStore().queryNow(tx, id));
+  }
+
+  private static int wipe(Duration olderThan, int limit) {
+    return database
+        .worker
+        .jdbi()
+        .<Integer, RuntimeException>inTransaction(
+            tx -> new BodyRetention().wipe(tx, olderThan, limit));
+  }
+
+  /** Bytes of the request, whether it is wiped, and how many answers are kept. */
+  private static String bodies(String id) {
+    return database.value(
+        """
+        SELECT octet_length(request_body) || ' ' || (wiped_at IS NOT NULL) || ' ' ||
+          (SELECT count(a.response_body) FROM payrelay.attempt a WHERE a.operation_id = o.operation_id)
+        FROM payrelay.operation o WHERE payment_id = '%s'
+        """
+            .formatted(id));
+  }
+
+  private static void update(String rest) {
+    database
+        .worker
+        .jdbi()
+        .useHandle(handle -> handle.execute("UPDATE payrelay.operation SET " + rest));
+  }
+
+  private static void settle(String id) {
+    String provider =
+        database.value("SELECT provider FROM payrelay.payment WHERE payment_id = '" + id + "'");
+    database.apply(
+        database.worker.jdbi(),
+        List.of(
+            new Fact(
+                FactSource.WEBHOOK,
+                provider,
+                id,
+                Observation.SUCCEEDED,
+                "tx_" + id,
+                new Money(1250, "EUR"),
+                null,
+                null,
+                null,
+                Instant.now(),
+                Map.of())));
+  }
+}
