@@ -156,7 +156,7 @@ final class RefusedOutcomes {
         claim.paymentId(),
         claim.provider(),
         observed.transactionId(),
-        expected,
+        outcome.refund() == null ? expected : outcome.refund().amount(),
         observed.amount(),
         claim.traceId(),
         evidence,

@@ -61,7 +61,7 @@ public final class RefundLifecycle {
       throw new IllegalArgumentException("the fact is about another refund");
     }
     return switch (fact.observation()) {
-      case REFUSED -> refund.status() == REQUESTED ? failed(refund, fact, context) : same(refund);
+      case REFUSED -> refused(refund, fact, context);
       case PAYLOAD_DIFFERS ->
           refund.status().ended()
               ? same(refund)
@@ -233,6 +233,23 @@ public final class RefundLifecycle {
                   NextAction.NONE);
       case RETURNED -> same(refund);
     };
+  }
+
+  /** Only where nothing can have been sent does a refusal end the refund; and it names nothing. */
+  private static RefundDecision refused(Refund refund, Fact fact, Context context) {
+    if (refund.status() != REQUESTED) {
+      return same(refund);
+    }
+    Fact unnamed =
+        Fact.plain(
+            fact.source(),
+            fact.provider(),
+            fact.paymentId(),
+            fact.observation(),
+            fact.code(),
+            fact.observedAt(),
+            fact.evidence());
+    return failed(refund, unnamed, new Context(null, context.fromSuspense(), null));
   }
 
   private static RefundDecision pending(Refund refund, Fact fact) {

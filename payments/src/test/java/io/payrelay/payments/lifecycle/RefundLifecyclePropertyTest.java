@@ -262,6 +262,60 @@ class RefundLifecyclePropertyTest {
             });
   }
 
+  // provider-semantics.md 4 scenario 14: the order of answers and webhooks is the network's.
+  @Property(tries = 200)
+  void endsTheSameInEveryOrder(@ForAll("orders") List<Fact> facts) {
+    RefundBooks books = new RefundBooks();
+
+    facts.forEach(books::apply);
+
+    assertThat(books.refunds.get("ref_0001"))
+        .extracting(Refund::status, Refund::version, Refund::providerRefundId)
+        .containsExactly(RefundStatus.SUCCEEDED, versionOf(facts), "re_1");
+    assertThat(books.postings.keySet()).containsExactly("provider_refund:simulator:t1:re_1");
+    assertThat(books.cases).isEmpty();
+  }
+
+  @Provide
+  Arbitrary<List<Fact>> orders() {
+    return Arbitraries.shuffle(
+        said(FactSource.RESPONSE, Observation.UNKNOWN, null),
+        said(FactSource.QUERY, Observation.PENDING, "re_1"),
+        said(FactSource.QUERY, Observation.SUCCEEDED, "re_1"),
+        said(FactSource.WEBHOOK, Observation.PENDING, "re_1"),
+        said(FactSource.WEBHOOK, Observation.PROVIDER_REFUND, "re_1"));
+  }
+
+  private static Fact said(
+      FactSource source, Observation observation, @Nullable String reference) {
+    return new Fact(
+        source,
+        "simulator",
+        "pay_0001",
+        observation,
+        "t1",
+        observation == Observation.UNKNOWN ? null : ASKED,
+        null,
+        reference,
+        null,
+        AT,
+        Map.of(),
+        "ref_0001");
+  }
+
+  /** It was UNKNOWN in between only where nobody had said that it succeeded. */
+  private static long versionOf(List<Fact> facts) {
+    for (Fact fact : facts) {
+      if (fact.observation() == Observation.UNKNOWN) {
+        return 4;
+      }
+      if (fact.observation() != Observation.PENDING) {
+        return 3;
+      }
+    }
+    throw new AssertionError("nothing was said");
+  }
+
   @Property(tries = 500)
   void changesNothingWhenAFactIsRepeatedAtOnce(@ForAll("manyFacts") List<Fact> facts) {
     RefundBooks once = new RefundBooks();
