@@ -262,8 +262,7 @@ public final class Parts {
       throw new PayrelayException(
           Category.FATAL,
           "No provider's webhooks are taken: set %s or %s"
-              .formatted(
-                  GenericWebhookConfig.SECRETS.name(), StripeWebhookConfig.SECRETS.name()));
+              .formatted(GenericWebhookConfig.SECRETS.name(), StripeWebhookConfig.SECRETS.name()));
     }
     return adapters;
   }

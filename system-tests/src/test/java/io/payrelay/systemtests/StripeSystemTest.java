@@ -60,7 +60,8 @@ final class StripeSystemTest {
                     .pendingSettleDelay(Duration.ofMillis(700))
                     .slowDelay(Duration.ofMillis(700))
                     .stripeWebhookSecret(SECRET)
-                    // A refund that comes back is told by a webhook alone: nobody asks about what succeeded.
+                    // A refund that comes back is told by a webhook alone: nobody asks about what
+                    // succeeded.
                     .everyWebhookArrives(true)
                     .webhookLateDelay(Duration.ofSeconds(2))
                     .build())) {
