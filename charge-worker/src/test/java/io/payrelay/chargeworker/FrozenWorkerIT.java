@@ -69,9 +69,9 @@ class FrozenWorkerIT {
     goOn();
     ChargeWorker awake = fixture.worker(provider, AWAKE);
     awaitStatus(before, PaymentStatus.SUCCEEDED);
-    awake.close();
     signal("CONT");
     awaitSaid("written", 1);
+    awake.close();
     assertOneCharge(simulator, before);
     assertThat(ChargeFixture.charges(simulator, before))
         .extracting(SimulatedCharge::calls)

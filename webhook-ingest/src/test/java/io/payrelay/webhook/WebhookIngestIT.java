@@ -180,6 +180,15 @@ class WebhookIngestIT {
 
     assertThat(fixture.status(payment)).isEqualTo("PENDING");
     assertThat(queryIsDue(payment)).isTrue();
+    // By the provider's own id, where it cannot be asked by ours.
+    assertThat(
+            fixture.count(
+                """
+                SELECT count(*) FROM payrelay.operation
+                WHERE payment_id = ? AND provider_reference IS NOT NULL
+                """,
+                payment))
+        .isEqualTo(1);
   }
 
   @Test
