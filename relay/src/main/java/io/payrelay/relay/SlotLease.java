@@ -161,7 +161,8 @@ final class SlotLease implements AutoCloseable {
         connection.prepareStatement(
             """
             SELECT active_pid, pg_terminate_backend(active_pid, ?)
-            FROM pg_replication_slots WHERE slot_name = ? AND active_pid IS NOT NULL
+            FROM pg_replication_slots
+            WHERE slot_name = ? AND active_pid IS NOT NULL AND database = current_database()
             """)) {
       for (int tries = 0; tries < TERMINATE_TRIES; tries++) {
         statement.setLong(1, Math.min(TERMINATE_LIMIT_MS, lease.toMillis() / 2));
