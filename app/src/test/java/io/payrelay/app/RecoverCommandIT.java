@@ -67,7 +67,8 @@ final class RecoverCommandIT {
     Result planned = run("relay", "recover");
     assertThat(planned.exitCode()).as(planned.err()).isZero();
     assertThat(planned.out())
-        .contains("is gone", "missing:       3 rows", "Nothing was changed. To do it, add --execute");
+        .contains(
+            "is gone", "missing:       3 rows", "Nothing was changed. To do it, add --execute");
     Result done = run("relay", "recover", "--execute");
     assertThat(done.exitCode()).as(done.err()).isZero();
     assertThat(done.out()).contains("3 rows published, position written; the relay can start");
@@ -78,8 +79,7 @@ final class RecoverCommandIT {
     };
     Result sent = run(again);
     assertThat(sent.exitCode()).as(sent.err()).isZero();
-    assertThat(sent.out())
-        .contains("payrelay.charge-requests ChargeRequested: 3", "3 events sent");
+    assertThat(sent.out()).contains("payrelay.charge-requests ChargeRequested: 3", "3 events sent");
     again[5] = "--max-events=2";
     Result tooMany = run(again);
     assertThat(tooMany.exitCode()).isEqualTo(CommandLines.EXIT_FATAL);

@@ -115,8 +115,7 @@ class RelayBootstrapIT {
   void secondSlotOfTheSameOutboxIsRefused() throws Exception {
     try (RelayFixture fixture = RelayFixture.shared().prepared();
         RelayFixture second =
-            new RelayFixture(
-                fixture.jdbcUrl, fixture.owner, fixture.bootstrapServers, Map.of())) {
+            new RelayFixture(fixture.jdbcUrl, fixture.owner, fixture.bootstrapServers, Map.of())) {
       String twice = "by slot %s each event would come twice".formatted(second.config.slotName());
       second.makeRelayUser();
       refuses(second, twice);

@@ -3,9 +3,11 @@ package io.payrelay.relay;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.payrelay.schemas.EventCatalogue;
 import io.payrelay.schemas.Topic;
 import java.sql.Connection;
 import java.sql.Statement;
+import java.time.Clock;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -45,8 +47,7 @@ class StartupCheckIT {
   void slotThatNeverWasHereIsRefusedAndLeavesNoOwnerBehind() throws Exception {
     try (RelayFixture fixture = RelayFixture.shared().prepared()) {
       RelayFixture mistyped =
-          new RelayFixture(
-              fixture.jdbcUrl, fixture.owner, fixture.bootstrapServers, Map.of());
+          new RelayFixture(fixture.jdbcUrl, fixture.owner, fixture.bootstrapServers, Map.of());
       mistyped.makeRelayUser();
       fixture.startActive();
 
@@ -68,7 +69,8 @@ class StartupCheckIT {
       fixture.insertCommitted(1, 2);
 
       assertThat(RelayFixture.refusal(fixture.start()))
-          .contains("Event types OrderPlaced of payrelay.event_type are not in this relay's catalogue")
+          .contains(
+              "Event types OrderPlaced of payrelay.event_type are not in this relay's catalogue")
           .contains("PAYRELAY_SCHEMAS_DIR");
       publishedNothing(oracle, 2);
     }
@@ -84,6 +86,17 @@ class StartupCheckIT {
 
       assertThat(RelayFixture.refusal(fixture.start(RelayFaults.NONE, other.jdbcUrl)))
           .contains("Slot %s is another program's".formatted(slot));
+      assertThatThrownBy(
+              () ->
+                  new RelayRecovery(
+                          fixture.config,
+                          other.database(fixture.relayUser),
+                          fixture.kafka(),
+                          EventCatalogue.builtIn(),
+                          Clock.systemUTC(),
+                          line -> {})
+                      .execute(RecoveryOptions.defaults()))
+          .hasMessageContaining("Slot %s is another program's".formatted(slot));
       assertThat(other.query("SELECT count(*) FROM payrelay.relay_owner")).isEqualTo("0");
       other.execute(
           "INSERT INTO payrelay.relay_owner (slot_name, owner, lease_until) VALUES ('%s', 'x', '-infinity')"

@@ -99,9 +99,7 @@ record RecoveryFacts(
             server.timeline(),
             clusterId,
             SlotFacts.publicationIdentity(connection, config.publicationName())),
-        unreadable != null
-            ? unreadable
-            : cause(connection, config, stored, clusterId, history),
+        unreadable != null ? unreadable : cause(connection, config, stored, clusterId, history),
         doneUntil,
         doneUntil == null ? null : doneUntil.minus(options.longestTransaction()),
         activeOwner(connection, config.slotName()));

@@ -242,7 +242,9 @@ public final class Relay implements AutoCloseable {
     }
   }
 
-  /** Nothing is written for a slot that never was here: its row would hold the upkeep up for ever. */
+  /**
+   * Nothing is written for a slot that never was here: its row would hold the upkeep up for ever.
+   */
   private PayrelayException unknownSlot(SlotLease lease) {
     String slotName = parts.config().slotName();
     try (Admin admin = Admin.create(parts.kafka().clientProperties("payrelay-relay-admin"))) {

@@ -146,6 +146,8 @@ public final class RelayRecovery {
         // Before the lease: its row would stay.
         OtherSlots.refuse(lease.connection(), admin, config.slotName());
       }
+      SlotFacts.slot(lease.connection(), config.slotName())
+          .ifPresent(slot -> StartupCheck.ours(slot, config.slotName()));
       acquire(lease);
       lease.endWalsender();
       Waits waits = new Waits(lease, config.slotName(), progress);

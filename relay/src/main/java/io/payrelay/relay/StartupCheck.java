@@ -122,8 +122,7 @@ final class StartupCheck {
     if (position != null) {
       origin(server, clusterId, position);
     }
-    SlotFacts.slot(connection, config.slotName())
-        .ifPresent(slot -> ours(slot, config.slotName()));
+    SlotFacts.slot(connection, config.slotName()).ifPresent(slot -> ours(slot, config.slotName()));
   }
 
   /** What is wrong where nobody in this database ever owned the slot. */
@@ -156,7 +155,8 @@ final class StartupCheck {
     }
   }
 
-  private static void ours(SlotFacts.Slot slot, String slotName) {
+  /** Refuses a slot that is not the relay's to read. */
+  static void ours(SlotFacts.Slot slot, String slotName) {
     if (!slot.plugin().equals("pgoutput") || !slot.ofThisDatabase()) {
       throw refused(
           "Slot %s is another program's: set PAYRELAY_RELAY_SLOT_NAME".formatted(slotName));
