@@ -1,5 +1,7 @@
 package io.payrelay.relay;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import io.payrelay.platform.config.Secret;
 import io.payrelay.platform.database.DatabaseConfig;
 import io.payrelay.schemas.EventCatalogue;
@@ -13,6 +15,7 @@ import java.util.Map;
 import java.util.function.Consumer;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
 
 /** Losing slots, and recovering them as the relay's user. */
 final class RecoveryFixture implements AutoCloseable {
@@ -107,6 +110,20 @@ final class RecoveryFixture implements AutoCloseable {
       producer.initTransactions();
       producer.beginTransaction();
       var unused = producer.send(store().record(position));
+      producer.commitTransaction();
+    }
+  }
+
+  /** As another program would. */
+  void write(String key, String value) {
+    try (KafkaProducer<byte[], byte[]> producer =
+        RelayProducer.make(relay.kafka(), relay.config, "somebody-" + key, 1_000_000)) {
+      producer.initTransactions();
+      producer.beginTransaction();
+      var unused =
+          producer.send(
+              new ProducerRecord<>(
+                  store().partition().topic(), 0, key.getBytes(UTF_8), value.getBytes(UTF_8)));
       producer.commitTransaction();
     }
   }

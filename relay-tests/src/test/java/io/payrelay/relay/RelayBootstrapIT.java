@@ -112,6 +112,35 @@ class RelayBootstrapIT {
   }
 
   @Test
+  void secondSlotOfTheSameOutboxIsRefused() throws Exception {
+    try (RelayFixture fixture = RelayFixture.shared().prepared();
+        RelayFixture second =
+            new RelayFixture(fixture.jdbcUrl, fixture.owner, fixture.bootstrapServers, Map.of())) {
+      String twice = "by slot %s each event would come twice".formatted(second.config.slotName());
+      second.makeRelayUser();
+      refuses(second, twice);
+      RecoveryFixture recovery = RecoveryFixture.of(second);
+      assertThatThrownBy(recovery::plan).hasMessageContaining(twice);
+      assertThatThrownBy(recovery::execute).hasMessageContaining(twice);
+      assertThat(fixture.query("SELECT count(*) FROM payrelay.relay_owner")).isEqualTo("0");
+
+      // As an earlier build allowed it.
+      fixture.execute(
+          "SELECT pg_create_logical_replication_slot('%s', 'pgoutput')"
+              .formatted(second.config.slotName()));
+      try (Admin admin = Admin.create(fixture.kafka().clientProperties("test"))) {
+        Topics.ensure(admin, List.of(Topic.relayPosition(second.config.slotName())));
+      }
+      write(second, fixture.position());
+      Relay relay = fixture.startActive();
+      assertThat(RelayFixture.refusal(second.start()))
+          .contains("A relay of slot %s publishes".formatted(fixture.config.slotName()))
+          .contains(twice);
+      assertThat(relay.state()).isEqualTo(RelayState.ACTIVE);
+    }
+  }
+
+  @Test
   void refusesTopicsAndPublicationsThatDiffer() throws Exception {
     try (RelayFixture fixture = RelayFixture.shared();
         Admin admin = Admin.create(fixture.kafka().clientProperties("test"))) {

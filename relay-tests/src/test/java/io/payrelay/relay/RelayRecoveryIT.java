@@ -196,6 +196,46 @@ class RelayRecoveryIT {
   }
 
   @Test
+  void positionRecordOfAnotherProgramIsReplaced() throws Exception {
+    try (RecoveryFixture fixture = RecoveryFixture.prepared()) {
+      fixture.publish(5, 3);
+      fixture.relay.insertCommitted(2, 2);
+      for (String garbage : List.of("{\"commit_lsn\": 5}", "[]", "no json")) {
+        fixture.write(fixture.relay.config.slotName(), garbage);
+        assertThat(RelayFixture.refusal(fixture.relay.start()))
+            .contains("position record cannot be read")
+            .contains("payrelay relay recover");
+      }
+      assertThat(String.join("\n", fixture.plan().lines())).contains("record cannot be read");
+
+      assertThat(fixture.execute().missing()).isEqualTo(4);
+      // It stays on the topic, and nobody minds.
+      fixture.write("somebody", "no json");
+      OutboxOracle.Verdict verdict = fixture.verdictAfterStreamingOn();
+      assertThat(verdict.rows()).isEqualTo(15 + 4 + 9);
+      assertThat(verdict.clean()).as("%s", verdict).isTrue();
+    }
+  }
+
+  @Test
+  void positionOfATimeWhenTheClockWasAheadHidesNothing() throws Exception {
+    try (RecoveryFixture fixture = RecoveryFixture.prepared()) {
+      fixture.publish(5, 3);
+      Position real = fixture.position();
+      long aheadUsec = real.commitTimeUsec() + Duration.ofDays(3650).toMillis() * 1000;
+      fixture.write(new Position(real.commitLsn(), aheadUsec, 0, 0, real.origin()));
+      fixture.dropSlot();
+      fixture.relay.insertCommitted(2, 2);
+
+      RecoveryReport planned = fixture.plan();
+
+      assertThat(planned.missing()).isEqualTo(4);
+      assertThat(planned.rows()).isEqualTo(19);
+      assertThat(String.join("\n", planned.lines())).contains("the whole outbox is compared");
+    }
+  }
+
+  @Test
   void withoutAnyPositionTheWholeOutboxIsCompared() throws Exception {
     RelayFixture relay = RecoveryFixture.unprepared();
     assertThatThrownBy(

@@ -3,9 +3,11 @@ package io.payrelay.relay;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.payrelay.schemas.EventCatalogue;
 import io.payrelay.schemas.Topic;
 import java.sql.Connection;
 import java.sql.Statement;
+import java.time.Clock;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -38,6 +40,74 @@ class StartupCheckIT {
                   "SELECT count(*) FROM pg_replication_slots WHERE slot_name = '%s'"
                       .formatted(fixture.config.slotName())))
           .isEqualTo("0");
+    }
+  }
+
+  @Test
+  void slotThatNeverWasHereIsRefusedAndLeavesNoOwnerBehind() throws Exception {
+    try (RelayFixture fixture = RelayFixture.shared().prepared()) {
+      RelayFixture mistyped =
+          new RelayFixture(fixture.jdbcUrl, fixture.owner, fixture.bootstrapServers, Map.of());
+      mistyped.makeRelayUser();
+      fixture.startActive();
+
+      assertThat(RelayFixture.refusal(mistyped.start()))
+          .contains("There is no replication slot " + mistyped.config.slotName())
+          .contains("payrelay migrate");
+
+      // A row of a slot that is nowhere would keep the upkeep from ever dropping a partition.
+      assertThat(fixture.query("SELECT string_agg(slot_name, ',') FROM payrelay.relay_owner"))
+          .isEqualTo(fixture.config.slotName());
+    }
+  }
+
+  @Test
+  void eventTypesThatThisRelayDoesNotKnowAreRefused() throws Exception {
+    try (RelayFixture fixture = RelayFixture.shared().prepared();
+        OutboxOracle oracle = fixture.oracle()) {
+      fixture.execute("INSERT INTO payrelay.event_type VALUES ('OrderPlaced', 'orders', true)");
+      fixture.insertCommitted(1, 2);
+
+      assertThat(RelayFixture.refusal(fixture.start()))
+          .contains(
+              "Event types OrderPlaced of payrelay.event_type are not in this relay's catalogue")
+          .contains("PAYRELAY_SCHEMAS_DIR");
+      publishedNothing(oracle, 2);
+    }
+  }
+
+  @Test
+  void relayOfAnotherDatabaseDoesNotThrowOutTheRightOne() throws Exception {
+    try (RelayFixture fixture = RelayFixture.shared().prepared();
+        RelayFixture other = RelayFixture.shared().prepared();
+        OutboxOracle oracle = fixture.oracle()) {
+      String slot = fixture.config.slotName();
+      Relay right = fixture.startActive();
+
+      assertThat(RelayFixture.refusal(fixture.start(RelayFaults.NONE, other.jdbcUrl)))
+          .contains("Slot %s is another program's".formatted(slot));
+      assertThatThrownBy(
+              () ->
+                  new RelayRecovery(
+                          fixture.config,
+                          other.database(fixture.relayUser),
+                          fixture.kafka(),
+                          EventCatalogue.builtIn(),
+                          Clock.systemUTC(),
+                          line -> {})
+                      .execute(RecoveryOptions.defaults()))
+          .hasMessageContaining("Slot %s is another program's".formatted(slot));
+      assertThat(other.query("SELECT count(*) FROM payrelay.relay_owner")).isEqualTo("0");
+      other.execute(
+          "INSERT INTO payrelay.relay_owner (slot_name, owner, lease_until) VALUES ('%s', 'x', '-infinity')"
+              .formatted(slot));
+      assertThat(RelayFixture.refusal(fixture.start(RelayFaults.NONE, other.jdbcUrl)))
+          .contains("Slot %s is another program's".formatted(slot));
+
+      fixture.insertCommitted(5, 2);
+      assertThat(oracle.await(Duration.ofSeconds(20)).clean()).isTrue();
+      assertThat(right.state()).isEqualTo(RelayState.ACTIVE);
+      assertThat(fixture.meters.get("payrelay.relay.recoveries").counter().count()).isZero();
     }
   }
 

@@ -10,8 +10,8 @@ import io.payrelay.platform.errors.PayrelayException;
 import io.payrelay.platform.kafka.KafkaConfig;
 import io.payrelay.schemas.Topic;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -81,11 +81,22 @@ final class PositionStore {
    * <p>The end is the high watermark, not the end that read_committed shows: that one lies before a
    * committed record for as long as somebody else's transaction hangs on the partition.
    *
-   * @throws PayrelayException RETRIABLE where the end was not reached in time
+   * @throws PayrelayException RETRIABLE where the end was not reached in time, FATAL where the
+   *     newest record is no position
    */
   @Nullable Stored readStored(Admin admin, Duration limit) {
     return readStored(
         admin, endOffset(admin, OffsetSpec.latest()), System.nanoTime() + limit.toNanos());
+  }
+
+  /** The newest position that is surely committed, whatever hangs after it; null: there is none. */
+  @Nullable Position newestCommitted(Admin admin, Duration limit) {
+    Stored stored =
+        readStored(
+            admin,
+            endOffset(admin, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED),
+            System.nanoTime() + limit.toNanos());
+    return stored == null ? null : stored.position();
   }
 
   private @Nullable Stored readStored(Admin admin, long end, long deadlineNs) {
@@ -163,17 +174,21 @@ final class PositionStore {
   private @Nullable Stored readFrom(
       Admin admin, KafkaConsumer<byte[], byte[]> consumer, long from, long end, long deadlineNs) {
     consumer.seek(partition, from);
-    Stored newest = null;
+    byte[] key = slotName.getBytes(UTF_8);
+    ConsumerRecord<byte[], byte[]> newest = null;
     while (consumer.position(partition) < end) {
       if (System.nanoTime() > deadlineNs) {
         throw new PayrelayException(
             Category.RETRIABLE, unreadable(admin, consumer.position(partition), end));
       }
       for (ConsumerRecord<byte[], byte[]> read : consumer.poll(POLL)) {
-        newest = new Stored(decode(read.value()), isRecovering(read.value()));
+        // Another program's record under another key says nothing, and stays until compaction.
+        if (Arrays.equals(read.key(), key)) {
+          newest = read;
+        }
       }
     }
-    return newest;
+    return newest == null ? null : stored(newest.value());
   }
 
   /** Names the transaction that hangs, so that somebody can end it with Kafka's own tool. */
@@ -254,33 +269,40 @@ final class PositionStore {
         .put("publication", origin.publication());
   }
 
-  private static boolean isRecovering(byte[] json) {
-    try {
-      return JSON.readTree(json).path(RECOVERING).asBoolean(false);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
+  private static Stored stored(byte @Nullable [] json) {
+    if (json == null) {
+      throw unreadable(null);
     }
+    try {
+      return new Stored(decode(json), JSON.readTree(json).path(RECOVERING).asBoolean(false));
+    } catch (IOException e) {
+      throw unreadable(e);
+    }
+  }
+
+  private static PayrelayException unreadable(@Nullable Exception cause) {
+    return new PayrelayException(
+        Category.FATAL,
+        "The relay's position record cannot be read: find the program that wrote it, then run `payrelay relay recover`",
+        cause);
   }
 
   static Position decode(byte[] json) {
     try {
       JsonNode node = JSON.readTree(json);
       return new Position(
-          Lsn.parse(node.required("commit_lsn").textValue()),
+          Lsn.parse(node.required("commit_lsn").asText()),
           node.required("commit_time_usec").longValue(),
           node.required("tx_id").longValue(),
           node.required("rows_of_tx").longValue(),
           Lsn.parse(node.path("last_row_lsn").asText("0/0")),
           new DatabaseIdentity(
-              node.required("system_id").textValue(),
+              node.required("system_id").asText(),
               node.required("timeline").longValue(),
-              node.required("kafka_cluster_id").textValue(),
+              node.required("kafka_cluster_id").asText(),
               node.path("publication").asText("")));
     } catch (IOException | IllegalArgumentException e) {
-      throw new PayrelayException(
-          Category.FATAL,
-          "The relay's position record cannot be read: was it written by another program?",
-          e);
+      throw unreadable(e);
     }
   }
 }

@@ -77,7 +77,7 @@ final class PositionTracker {
       throw corrupt("it ended %d rows before that".formatted(toDrop));
     }
     moveTo(lsnCommit);
-    commitTimeUsec = Math.max(commitTimeUsec, timeUsec);
+    committedAt(timeUsec);
     txId = 0;
     rowsOfTx = 0;
     lastLsn = 0;
@@ -105,12 +105,19 @@ final class PositionTracker {
       throw corrupt("transaction %d came %d rows before that".formatted(newTxId, toDrop));
     }
     moveTo(lsnCommit);
-    commitTimeUsec = Math.max(commitTimeUsec, openTimeUsec);
+    committedAt(openTimeUsec);
     txId = newTxId;
     rowsOfTx = 0;
     lastLsn = 0;
     lastRowLsn = 0;
     openTimeUsec = timeUsec;
+  }
+
+  /** Not the latest ever: a clock that was once ahead would hide all later rows from a recovery. */
+  private void committedAt(long timeUsec) {
+    if (timeUsec > 0) {
+      commitTimeUsec = timeUsec;
+    }
   }
 
   private void moveTo(long lsnCommit) {

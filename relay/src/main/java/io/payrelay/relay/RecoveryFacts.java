@@ -74,12 +74,23 @@ record RecoveryFacts(
           "Slot %s is another program's: set PAYRELAY_RELAY_SLOT_NAME"
               .formatted(config.slotName()));
     }
+    OtherSlots.refuse(connection, admin, config.slotName());
     String clusterId = Futures.get(admin.describeCluster().clusterId());
-    PositionStore.Stored stored =
-        Topics.exists(admin, Topic.relayPosition(config.slotName()).name())
-            ? store.readStored(admin, config.transactionTimeout().plus(POSITION_READ_MARGIN))
-            : null;
-    Instant doneUntil = doneUntil(stored, options);
+    PositionStore.Stored stored = null;
+    String unreadable = null;
+    try {
+      stored =
+          Topics.exists(admin, Topic.relayPosition(config.slotName()).name())
+              ? store.readStored(admin, config.transactionTimeout().plus(POSITION_READ_MARGIN))
+              : null;
+    } catch (PayrelayException e) {
+      if (e.category() != Category.FATAL) {
+        throw e;
+      }
+      // As if there were none: the whole outbox is compared.
+      unreadable = "the position's record cannot be read: another program's";
+    }
+    Instant doneUntil = doneUntil(stored, options, RelayRecovery.databaseTime(connection));
     return new RecoveryFacts(
         stored,
         slot,
@@ -88,7 +99,7 @@ record RecoveryFacts(
             server.timeline(),
             clusterId,
             SlotFacts.publicationIdentity(connection, config.publicationName())),
-        cause(connection, config, stored, clusterId, history),
+        unreadable != null ? unreadable : cause(connection, config, stored, clusterId, history),
         doneUntil,
         doneUntil == null ? null : doneUntil.minus(options.longestTransaction()),
         activeOwner(connection, config.slotName()));
@@ -123,13 +134,16 @@ record RecoveryFacts(
   }
 
   private static @Nullable Instant doneUntil(
-      PositionStore.@Nullable Stored stored, RecoveryOptions options) {
+      PositionStore.@Nullable Stored stored, RecoveryOptions options, Instant now) {
     if (options.since() != null) {
       return options.since();
     }
-    return stored == null || stored.position().commitTimeUsec() == 0
-        ? null
-        : instant(stored.position().commitTimeUsec());
+    if (stored == null || stored.position().commitTimeUsec() == 0) {
+      return null;
+    }
+    Instant committed = instant(stored.position().commitTimeUsec());
+    // Of a time when the database's clock was ahead: rows since then would all lie before it.
+    return committed.isAfter(now.plus(CLOCK_MARGIN)) ? null : committed;
   }
 
   private static @Nullable String cause(

@@ -9,6 +9,7 @@ import io.payrelay.platform.kafka.KafkaConfig;
 import io.payrelay.platform.kafka.KafkaReach;
 import io.payrelay.platform.lifecycle.Backoff;
 import io.payrelay.schemas.EventCatalogue;
+import io.payrelay.schemas.Topic;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.HashSet;
@@ -20,6 +21,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.random.RandomGenerator;
+import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.common.errors.AuthenticationException;
 import org.apache.kafka.common.errors.AuthorizationException;
 import org.jspecify.annotations.Nullable;
@@ -37,6 +39,8 @@ public final class Relay implements AutoCloseable {
 
   /** Causes of one outage that are told apart in the log. */
   private static final int CAUSES_SAID_MAX = 10;
+
+  private static final Duration NO_SLOT_LIMIT = Duration.ofSeconds(15);
 
   private final RelayParts parts;
   private final Backoff backoff;
@@ -229,9 +233,30 @@ public final class Relay implements AutoCloseable {
     try (SlotLease lease =
         SlotLease.open(parts.database(), config.slotName(), owner, config.lease())) {
       StartupCheck.schema(lease.connection());
+      if (!lease.isKnown()) {
+        throw unknownSlot(lease);
+      }
       if (awaitLease(lease)) {
         runSession(lease);
       }
+    }
+  }
+
+  /**
+   * Nothing is written for a slot that never was here: its row would hold the upkeep up for ever.
+   */
+  private PayrelayException unknownSlot(SlotLease lease) {
+    String slotName = parts.config().slotName();
+    try (Admin admin = Admin.create(parts.kafka().clientProperties("payrelay-relay-admin"))) {
+      Position position =
+          Topics.exists(admin, Topic.relayPosition(slotName).name())
+              ? new PositionStore(parts.kafka(), slotName).newestCommitted(admin, NO_SLOT_LIMIT)
+              : null;
+      return StartupCheck.unknownSlot(
+          lease.connection(),
+          parts.config(),
+          position,
+          Futures.get(admin.describeCluster().clusterId()));
     }
   }
 

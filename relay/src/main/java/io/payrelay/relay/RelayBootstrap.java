@@ -137,6 +137,7 @@ public final class RelayBootstrap {
     Optional<SlotFacts.Slot> slot = SlotFacts.slot(connection, config.slotName());
     long startLsn = 0;
     if (position == null) {
+      OtherSlots.refuse(connection, admin, config.slotName());
       startLsn = makeSlot(connection, slot);
     } else {
       StartupCheck.origin(server, origin.kafkaClusterId(), position);

@@ -142,6 +142,12 @@ public final class RelayRecovery {
     String owner = "recover-" + config.instanceName() + "#" + UUID.randomUUID();
     try (SlotLease lease = SlotLease.open(database, config.slotName(), owner, config.lease())) {
       StartupCheck.schema(lease.connection());
+      // Both before the lease: its row would stay.
+      SlotFacts.slot(lease.connection(), config.slotName())
+          .ifPresent(slot -> StartupCheck.ours(slot, config.slotName()));
+      try (Admin admin = Admin.create(kafka.clientProperties("payrelay-recover-admin"))) {
+        OtherSlots.refuse(lease.connection(), admin, config.slotName());
+      }
       acquire(lease);
       lease.endWalsender();
       Waits waits = new Waits(lease, config.slotName(), progress);

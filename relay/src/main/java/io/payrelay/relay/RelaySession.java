@@ -182,6 +182,7 @@ final class RelaySession implements AutoCloseable {
           Topics.recordBytesMax(
               admin,
               Topics.all(parts.catalogue(), config.slotName()).stream().map(Topic::name).toList());
+      belongsHere(admin, store);
     }
     // Before the fencing: a registry that does not answer must not throw out who works.
     RecordFactory factory =
@@ -214,6 +215,23 @@ final class RelaySession implements AutoCloseable {
       boolean unused = Thread.interrupted();
       // Aborts what is open, if Kafka answers; if not, the next owner's fencing does.
       made.close(PRODUCER_CLOSE_LIMIT);
+    }
+  }
+
+  /** Also before the fencing: a relay with wrong settings must not throw out the one with right. */
+  private void belongsHere(Admin admin, PositionStore store) {
+    RelayConfig config = parts.config();
+    try (Connection connection =
+        DatabaseConnection.open(parts.database(), "payrelay-relay-check", CHECK_LIMIT)) {
+      StartupCheck.eventTypes(connection, parts.catalogue());
+      OtherSlots.refuseActive(connection, admin, config.slotName());
+      StartupCheck.beforeFencing(
+          connection,
+          config,
+          store.newestCommitted(admin, POSITION_READ_MARGIN),
+          Futures.get(admin.describeCluster().clusterId()));
+    } catch (SQLException e) {
+      throw StartupCheck.failed("The slot could not be checked", e);
     }
   }
 

@@ -92,6 +92,28 @@ final class SlotLease implements AutoCloseable {
     return connection;
   }
 
+  /** Whether the slot is there, or was when somebody owned it. */
+  boolean isKnown() {
+    try (PreparedStatement statement =
+        connection.prepareStatement(
+            """
+            SELECT EXISTS (SELECT FROM pg_replication_slots
+                WHERE slot_name = ? AND database = current_database())
+              OR EXISTS (SELECT FROM payrelay.relay_owner WHERE slot_name = ?)
+              -- A standby has the slot once it is promoted, if at all.
+              OR pg_is_in_recovery()
+            """)) {
+      statement.setString(1, slotName);
+      statement.setString(2, slotName);
+      try (ResultSet rows = statement.executeQuery()) {
+        rows.next();
+        return rows.getBoolean(1);
+      }
+    } catch (SQLException e) {
+      throw failed("be looked for", e);
+    }
+  }
+
   /** Takes the lease where it is free, expired, ours, or its owner's backends are gone. */
   boolean acquire() {
     try (PreparedStatement statement = connection.prepareStatement(ACQUIRE)) {
@@ -139,7 +161,8 @@ final class SlotLease implements AutoCloseable {
         connection.prepareStatement(
             """
             SELECT active_pid, pg_terminate_backend(active_pid, ?)
-            FROM pg_replication_slots WHERE slot_name = ? AND active_pid IS NOT NULL
+            FROM pg_replication_slots
+            WHERE slot_name = ? AND active_pid IS NOT NULL AND database = current_database()
             """)) {
       for (int tries = 0; tries < TERMINATE_TRIES; tries++) {
         statement.setLong(1, Math.min(TERMINATE_LIMIT_MS, lease.toMillis() / 2));

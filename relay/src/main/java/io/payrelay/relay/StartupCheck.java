@@ -3,9 +3,14 @@ package io.payrelay.relay;
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.Failures;
 import io.payrelay.platform.errors.PayrelayException;
+import io.payrelay.schemas.EventCatalogue;
 import io.payrelay.schemas.Migrations;
 import java.sql.Connection;
+import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -103,6 +108,61 @@ final class StartupCheck {
     }
   }
 
+  /**
+   * Refuses what never had to do with this slot, such as another database, before it touches the
+   * slot's rightful relay.
+   *
+   * @param position null: none is known yet
+   */
+  static void beforeFencing(
+      Connection connection, RelayConfig config, @Nullable Position position, String clusterId)
+      throws SQLException {
+    SlotFacts.Server server = SlotFacts.server(connection);
+    server(server);
+    if (position != null) {
+      origin(server, clusterId, position);
+    }
+    SlotFacts.slot(connection, config.slotName()).ifPresent(slot -> ours(slot, config.slotName()));
+  }
+
+  /** What is wrong where nobody in this database ever owned the slot. */
+  static PayrelayException unknownSlot(
+      Connection connection, RelayConfig config, @Nullable Position position, String clusterId) {
+    try {
+      beforeFencing(connection, config, position, clusterId);
+      return refused(noSlot(config.slotName(), position));
+    } catch (SQLException e) {
+      return failed("The slot could not be checked", e);
+    }
+  }
+
+  /** Refuses a relay that would set aside, out of order, what upstreams may write. */
+  static void eventTypes(Connection connection, EventCatalogue catalogue) throws SQLException {
+    List<String> unknown = new ArrayList<>();
+    try (Statement statement = connection.createStatement();
+        ResultSet rows =
+            statement.executeQuery("SELECT event_type FROM payrelay.event_type ORDER BY 1")) {
+      while (rows.next()) {
+        if (catalogue.find(rows.getString(1)).isEmpty()) {
+          unknown.add(rows.getString(1));
+        }
+      }
+    }
+    if (!unknown.isEmpty()) {
+      throw refused(
+          "Event types %s of payrelay.event_type are not in this relay's catalogue, so their events would become dead letters: set PAYRELAY_SCHEMAS_DIR to the folder that `payrelay migrate` had, or run the newer build; one that is given up for good is deleted from that table"
+              .formatted(String.join(", ", unknown)));
+    }
+  }
+
+  /** Refuses a slot that is not the relay's to read. */
+  static void ours(SlotFacts.Slot slot, String slotName) {
+    if (!slot.plugin().equals("pgoutput") || !slot.ofThisDatabase()) {
+      throw refused(
+          "Slot %s is another program's: set PAYRELAY_RELAY_SLOT_NAME".formatted(slotName));
+    }
+  }
+
   /** Refuses where the server cannot serve logical replication to this user. */
   static void server(SlotFacts.Server server) {
     if (server.inRecovery()) {
@@ -122,10 +182,7 @@ final class StartupCheck {
 
   /** Refuses a slot that cannot serve what comes after the position. */
   static void slot(SlotFacts.Slot slot, String slotName, Position position) {
-    if (!slot.plugin().equals("pgoutput") || !slot.ofThisDatabase()) {
-      throw refused(
-          "Slot %s is another program's: set PAYRELAY_RELAY_SLOT_NAME".formatted(slotName));
-    }
+    ours(slot, slotName);
     if (slot.walStatus().equals("lost")) {
       String reason = slot.invalidation();
       throw refused(

@@ -107,7 +107,7 @@ final class Topics {
     return limits;
   }
 
-  private static Set<String> names(Admin admin) {
+  static Set<String> names(Admin admin) {
     return Futures.get(admin.listTopics().names());
   }
 

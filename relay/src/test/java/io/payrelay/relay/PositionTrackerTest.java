@@ -28,6 +28,18 @@ class PositionTrackerTest {
   }
 
   @Test
+  void commitTimeOfAClockThatWasAheadIsForgotten() {
+    PositionTracker tracker = new PositionTracker(new Position(100, 5_000_000, 0, 0, ORIGIN));
+
+    tracker.row(1, 110, 100, 7);
+    tracker.row(2, 160, 150, 8);
+    assertThat(tracker.position().commitTimeUsec()).isEqualTo(7);
+    tracker.heartbeat("COMMIT", 200, 0);
+
+    assertThat(tracker.position().commitTimeUsec()).as("nothing is known of 0").isEqualTo(7);
+  }
+
+  @Test
   void heartbeatAfterCommitClearsTheOpenTransaction() {
     PositionTracker tracker = new PositionTracker(new Position(100, 0, 1, 0, ORIGIN));
     tracker.row(1, 110, 100, 5);
