@@ -86,6 +86,7 @@ public final class WebhookIngest implements AutoCloseable {
       checkSchema(database);
       Map<String, WebhookAdapter> byName = ParkedMatcher.byName(adapters);
       IngestMetrics metrics = new IngestMetrics(telemetry.registry());
+      metrics.expect(byName.keySet());
       Ingest ingest =
           new Ingest(database.jdbi(), clock, config.park(), config.statementTimeout(), faults);
       WebhookEndpoint endpoint =
@@ -98,11 +99,13 @@ public final class WebhookIngest implements AutoCloseable {
               metrics);
       ParkedMatcher matcher =
           new ParkedMatcher(database.jdbi(), byName, clock, config.park(), metrics);
+      EventRetention retention =
+          new EventRetention(database.jdbi(), config.retentionDays(), clock, metrics);
       server = listen(config, byName.keySet(), endpoint, metrics);
       loop =
           WorkerLoop.start(
               "webhook-matcher",
-              matcher,
+              () -> matcher.runOnce() + retention.runOnce(),
               config.matchInterval(),
               new Backoff(BACKOFF_FIRST, BACKOFF_MAX, random),
               config.stopTimeout());
