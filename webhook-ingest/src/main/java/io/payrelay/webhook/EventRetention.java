@@ -60,7 +60,8 @@ final class EventRetention implements Worker {
     if (wiped < BATCH) {
       next = now.plus(REST);
       if (wipedSinceRest > 0) {
-        log.info("webhook_bodies_wiped events={} older_than_days={}", wipedSinceRest, retentionDays);
+        log.info(
+            "webhook_bodies_wiped events={} older_than_days={}", wipedSinceRest, retentionDays);
         wipedSinceRest = 0;
       }
     }

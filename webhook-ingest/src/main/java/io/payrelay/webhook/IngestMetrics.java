@@ -89,8 +89,7 @@ final class IngestMetrics {
         name -> {
           Waiting shown = new Waiting(new AtomicLong(), new AtomicLong());
           Tags tags = Tags.of("provider", name);
-          registry.gauge(
-              "payrelay.webhook.parked", tags, shown.count(), AtomicLong::doubleValue);
+          registry.gauge("payrelay.webhook.parked", tags, shown.count(), AtomicLong::doubleValue);
           registry.gauge(
               "payrelay.webhook.parked.oldest.seconds",
               tags,

@@ -220,8 +220,7 @@ public final class ParkedMatcher implements Worker {
                     read.asksProvider()));
   }
 
-  private Done dispose(
-      Handle tx, StoredEvent event, Applier.Applied applied, Witness witness) {
+  private Done dispose(Handle tx, StoredEvent event, Applier.Applied applied, Witness witness) {
     events.dispose(tx, event, applied, delay(event));
     witness.saw(
         tx, event.disposition(), applied.disposition(), applied.reason(), applied.paymentId());
@@ -247,7 +246,6 @@ public final class ParkedMatcher implements Worker {
     exceptions.open(
         tx,
         List.of(Cases.failed(event.provider(), event.eventId(), null, reason, clock.instant())));
-    return dispose(
-        tx, event, new Applier.Applied(Disposition.FAILED, reason, null, null), witness);
+    return dispose(tx, event, new Applier.Applied(Disposition.FAILED, reason, null, null), witness);
   }
 }

@@ -86,9 +86,7 @@ public final class CaseDesk {
   public Resolved resolve(
       Handle tx, long caseId, CaseResolution resolution, Person person, Instant now) {
     StoredCase seen =
-        cases
-            .find(tx, caseId)
-            .orElseThrow(() -> refused("There is no exception case " + caseId));
+        cases.find(tx, caseId).orElseThrow(() -> refused("There is no exception case " + caseId));
     // Payment first, then case: the order of everybody who opens cases.
     Payment payment =
         seen.paymentId() == null
@@ -120,12 +118,14 @@ public final class CaseDesk {
   /** Resolves a case whose question was answered with an end. */
   public void closeAnswered(Handle tx, long caseId, Payment payment, Person person) {
     if (cases.lock(tx, caseId).filter(StoredCase::isOpen).isPresent()) {
-      cases.resolve(
+      String result =
+          "the provider's answer made payment %s %s"
+              .formatted(payment.paymentId(), payment.status());
+      cases.resolve(tx, caseId, person.by(), "QUERY: " + result + "; " + person.reason());
+      actions.append(
           tx,
-          caseId,
-          person.by(),
-          "QUERY: the provider's answer made the payment %s; %s"
-              .formatted(payment.status(), person.reason()));
+          OperatorAction.of(command(CaseAction.QUERY), person, result + "; resolved")
+              .about(caseId, payment.paymentId()));
     }
   }
 
@@ -310,10 +310,7 @@ public final class CaseDesk {
         true,
         null,
         new Adopted(
-            after.paymentId(),
-            found.provider(),
-            found.providerTransactionId(),
-            found.paymentId()));
+            after.paymentId(), found.provider(), found.providerTransactionId(), found.paymentId()));
   }
 
   private Resolved refund(Work work, Refund refund) {
@@ -340,8 +337,7 @@ public final class CaseDesk {
             : new Money(refund.amountMinor(), observed.currency());
     List<String> did = new ArrayList<>(adopted == null ? List.of() : adopted.did());
     did.add(
-        refunds.request(
-            work.tx(), found.id(), paymentId, transactionId, amount, found.traceId()));
+        refunds.request(work.tx(), found.id(), paymentId, transactionId, amount, found.traceId()));
     if (adopted != null) {
       return new Resolved(found, did, true, null, adopted.adopted());
     }
@@ -443,8 +439,7 @@ public final class CaseDesk {
   }
 
   private static String moved(Payment before, Payment after) {
-    return "payment %s: %s to %s"
-        .formatted(after.paymentId(), before.status(), after.status());
+    return "payment %s: %s to %s".formatted(after.paymentId(), before.status(), after.status());
   }
 
   private static String text(Money money) {

@@ -48,16 +48,7 @@ public record OperatorAction(
   /** The same about a case and a payment. */
   public OperatorAction about(@Nullable Long caseId, @Nullable String aboutPaymentId) {
     return new OperatorAction(
-        action,
-        by,
-        reason,
-        evidence,
-        caseId,
-        aboutPaymentId,
-        provider,
-        eventId,
-        arguments,
-        result);
+        action, by, reason, evidence, caseId, aboutPaymentId, provider, eventId, arguments, result);
   }
 
   /** The same about a webhook event. */
@@ -78,15 +69,6 @@ public record OperatorAction(
   /** The same with arguments. */
   public OperatorAction with(Map<String, String> given) {
     return new OperatorAction(
-        action,
-        by,
-        reason,
-        evidence,
-        exceptionCaseId,
-        paymentId,
-        provider,
-        eventId,
-        given,
-        result);
+        action, by, reason, evidence, exceptionCaseId, paymentId, provider, eventId, given, result);
   }
 }

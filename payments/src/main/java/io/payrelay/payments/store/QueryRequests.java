@@ -48,8 +48,7 @@ public final class QueryRequests {
                 () ->
                     refused(
                         "Nothing was sent to %s for payment %s, which is %s: there is nothing to ask"
-                            .formatted(
-                                payment.provider(), payment.paymentId(), payment.status())));
+                            .formatted(payment.provider(), payment.paymentId(), payment.status())));
     if (charge.underWay()) {
       return new Asked(payment.paymentId(), payment.provider(), charge.lastAttemptId() - 1, true);
     }
