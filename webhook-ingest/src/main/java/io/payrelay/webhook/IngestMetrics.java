@@ -3,6 +3,7 @@ package io.payrelay.webhook;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Tags;
 import io.micrometer.core.instrument.Timer;
+import io.payrelay.providers.WebhookVerdict;
 import io.payrelay.webhook.Receipt.Kind;
 import java.time.Duration;
 import java.util.Collection;
@@ -15,6 +16,7 @@ import java.util.concurrent.atomic.AtomicLong;
 final class IngestMetrics {
 
   private static final String EVENTS = "payrelay.webhook.events";
+  private static final String MATCHED = "payrelay.webhook.matched";
   private static final String REPEATS = "payrelay.webhook.repeats";
   private static final String REFUSED = "payrelay.webhook.refused";
   private static final String WIPED = "payrelay.webhook.wiped";
@@ -40,11 +42,19 @@ final class IngestMetrics {
     for (String provider : providers) {
       for (Disposition disposition : Disposition.values()) {
         registry.counter(EVENTS, "provider", provider, "disposition", disposition.name());
+        registry.counter(MATCHED, "provider", provider, "disposition", disposition.name());
       }
       for (Kind kind : List.of(Kind.DUPLICATE, Kind.CONFLICTING)) {
         registry.counter(REPEATS, "provider", provider, "kind", kind.name());
       }
-      registry.counter(REFUSED, "provider", provider, "reason", "signature does not fit");
+      for (WebhookVerdict.Refused refused :
+          List.of(
+              WebhookVerdict.DOES_NOT_FIT,
+              WebhookVerdict.OUTSIDE_THE_WINDOW,
+              WebhookVerdict.UNKNOWN_KEY)) {
+        registry.counter(REFUSED, "provider", provider, "reason", refused.reason());
+      }
+      registry.counter(REFUSED, "provider", provider, "reason", WebhookEndpoint.NOT_STORED);
       waiting(provider);
     }
     registry.counter(WIPED);
@@ -61,7 +71,7 @@ final class IngestMetrics {
 
   /** An event that was stored earlier got its end. */
   void matched(String provider, Disposition disposition) {
-    count("payrelay.webhook.matched", provider, "disposition", disposition.name());
+    count(MATCHED, provider, "disposition", disposition.name());
   }
 
   void refused(String provider, String reason) {
