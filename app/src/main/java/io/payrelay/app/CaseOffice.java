@@ -54,8 +54,12 @@ final class CaseOffice {
    *
    * @param answer null where none came in time
    */
-  record Answered(
-      QueryRequests.Asked asked, QueryRequests.@Nullable Answer answer, Payment payment) {}
+  record Answered(QueryRequests.Asked asked, QueryRequests.@Nullable Answer answer, String status) {
+
+    boolean ended() {
+      return QueryRequests.isEnd(asked, status);
+    }
+  }
 
   CaseOffice(Jdbi jdbi, WebhookDesk webhooks, InstantSource clock) {
     this.jdbi = jdbi;
@@ -149,8 +153,9 @@ final class CaseOffice {
     }
   }
 
-  /** Resolves the case whose question made the payment end. */
-  void closeAnswered(long caseId, Payment payment, Person person) {
-    jdbi.useTransaction(tx -> desk.closeAnswered(tx, caseId, payment, person));
+  /** Resolves the case whose question found the end. */
+  void closeAnswered(long caseId, Answered answered, Person person) {
+    jdbi.useTransaction(
+        tx -> desk.closeAnswered(tx, caseId, answered.asked(), answered.status(), person));
   }
 }

@@ -150,8 +150,8 @@ final class ExceptionsResolveCommand implements Callable<Integer> {
       out.flush();
       CaseOffice.Answered answered = Questions.await(office, asked, wait);
       out.println(Questions.sentence(answered));
-      if (answered.payment().status().terminal()) {
-        office.closeAnswered(caseId, answered.payment(), person);
+      if (answered.ended()) {
+        office.closeAnswered(caseId, answered, person);
         closed = true;
       }
       exitCode = Questions.exitCode(answered);

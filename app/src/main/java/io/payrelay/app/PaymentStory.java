@@ -132,7 +132,13 @@ record PaymentStory(
             FROM payrelay.provider_event WHERE payment_id = :id ORDER BY received_at
             """
                 .formatted(bodies ? ", CASE WHEN wiped_at IS NULL THEN body END AS body" : "")));
-    sources.add(
+    sources.addAll(moneyAndPeople());
+    sources.addAll(refunds());
+    return sources;
+  }
+
+  private static List<Source> moneyAndPeople() {
+    return List.of(
         new Source(
             "posting",
             "ledger_posting",
@@ -141,14 +147,7 @@ record PaymentStory(
               (SELECT array_agg(e.side || ' ' || e.account_id || ' ' || e.amount_minor
                 ORDER BY e.entry_number) FROM payrelay.ledger_entry e WHERE e.posting_id = p.posting_id) AS entries
             FROM payrelay.ledger_posting p WHERE p.payment_id = :id ORDER BY p.posting_id
-            """));
-    sources.addAll(peoples());
-    sources.addAll(refunds());
-    return sources;
-  }
-
-  private static List<Source> peoples() {
-    return List.of(
+            """),
         new Source(
             "case opened",
             "exception_case",

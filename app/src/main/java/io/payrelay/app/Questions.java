@@ -12,14 +12,7 @@ final class Questions {
 
   static String sentence(CaseOffice.Answered answered) {
     QueryRequests.Answer answer = answered.answer();
-    String state =
-        "payment %s is %s%s"
-            .formatted(
-                answered.payment().paymentId(),
-                answered.payment().status(),
-                answered.payment().providerTransactionId() == null
-                    ? ""
-                    : " (" + answered.payment().providerTransactionId() + ")");
+    String state = answered.asked().subject() + " is " + answered.status();
     if (answer == null) {
       return "no answer yet (does a charge-worker run?); the question stays; " + state;
     }

@@ -70,7 +70,8 @@ final class MaskedBodyTest {
   void aFieldThatIsShownIsHiddenWhereItsValueLooksLikeSomethingElse(String value) {
     String json = value.replace("\n", "\\n");
 
-    for (String field : new String[] {"id", "status", "code", "reason", "merchant_transaction_id"}) {
+    for (String field :
+        new String[] {"id", "status", "code", "reason", "merchant_transaction_id"}) {
       assertThat(masked("{\"%s\":\"%s\"}".formatted(field, json)))
           .contains("(hidden: text of " + value.length() + ")")
           .doesNotContain("canary", "Canary", "4111");
@@ -87,7 +88,8 @@ final class MaskedBodyTest {
     assertThat(masked("[\"canary\",{\"id\":\"x1\",\"name\":\"canary\"}]"))
         .contains("x1")
         .doesNotContain("canary");
-    assertThat(MaskedBody.of(new byte[] {(byte) 0xff, (byte) 0xfe})).contains("(2 bytes, not text)");
+    assertThat(MaskedBody.of(new byte[] {(byte) 0xff, (byte) 0xfe}))
+        .contains("(2 bytes, not text)");
     assertThat(masked("{\"data\":".repeat(100) + "1" + "}".repeat(100)))
         .contains("neither JSON nor a form");
   }

@@ -76,8 +76,7 @@ final class OperatorToolsIT {
                 payment))
         .isEqualTo("OPERATOR anna ticket 7");
     assertThat(
-            fixture.text(
-                "SELECT kind FROM payrelay.ledger_posting WHERE payment_id = ?", payment))
+            fixture.text("SELECT kind FROM payrelay.ledger_posting WHERE payment_id = ?", payment))
         .isEqualTo("CAPTURE");
     assertThat(
             fixture.text(
@@ -156,7 +155,9 @@ final class OperatorToolsIT {
     assertThat(early.err()).contains("under way at this moment");
     assertThat(List.of(taken.exitCode(), wrong.exitCode(), early.exitCode())).containsOnly(1);
     assertThat(fixture.status(payment)).isEqualTo("UNKNOWN");
-    assertThat(fixture.text("SELECT count(*) FROM payrelay.ledger_posting WHERE payment_id = ?", payment))
+    assertThat(
+            fixture.text(
+                "SELECT count(*) FROM payrelay.ledger_posting WHERE payment_id = ?", payment))
         .isEqualTo("0");
     assertThat(fixture.openCase(payment)).isEqualTo(id);
   }
@@ -219,7 +220,8 @@ final class OperatorToolsIT {
     assertThat(fixture.run("payment", "query", payment).err()).contains("nothing left to ask");
     assertThat(fixture.resolve(id, "--close").exitCode()).isZero();
     String untouched = fixture.payment();
-    assertThat(fixture.run("payment", "query", untouched).err()).contains("there is nothing to ask");
+    assertThat(fixture.run("payment", "query", untouched).err())
+        .contains("there is nothing to ask");
     long waiting = fixture.unresolved(untouched);
     Result late = fixture.resolve(waiting, "--query", "--wait", "0s");
     assertThat(late.exitCode()).isEqualTo(CommandLines.EXIT_RETRIABLE);
@@ -237,16 +239,18 @@ final class OperatorToolsIT {
             () -> {
               claims.addAll(
                   fixture.owner.inTransaction(
-                      tx -> store.claim(tx, "simulator", 10, terms).stream()
-                          .filter(claim -> claim.paymentId().equals(payment))
-                          .toList()));
+                      tx ->
+                          store.claim(tx, "simulator", 10, terms).stream()
+                              .filter(claim -> claim.paymentId().equals(payment))
+                              .toList()));
               return !claims.isEmpty();
             });
     Claim claim = claims.get(0);
     assertThat(claim.action()).isEqualTo(OperationAction.QUERY);
     assertThat(claim.keySafeLeft()).isNegative();
     boolean paid = said == Observation.SUCCEEDED;
-    fixture.fact(payment, FactSource.QUERY, said, paid ? "ch_" + payment : null, paid ? PRICE : null);
+    fixture.fact(
+        payment, FactSource.QUERY, said, paid ? "ch_" + payment : null, paid ? PRICE : null);
     fixture.owner.useTransaction(
         tx ->
             store.finish(
@@ -316,7 +320,8 @@ final class OperatorToolsIT {
                     "o" + twice)
                 .exitCode())
         .isNotZero();
-    assertThat(fixture.text("SELECT count(*) FROM payrelay.payment WHERE payment_id = ?", ours + "_b"))
+    assertThat(
+            fixture.text("SELECT count(*) FROM payrelay.payment WHERE payment_id = ?", ours + "_b"))
         .isEqualTo("0");
   }
 

@@ -36,8 +36,7 @@ class OperatorIT {
   static void start() {
     fixture =
         IngestFixture.start(
-            Map.of(
-                "PAYRELAY_INGEST_PARK_LIMIT_MS", "200", "PAYRELAY_WEBHOOK_RETENTION_DAYS", "30"),
+            Map.of("PAYRELAY_INGEST_PARK_LIMIT_MS", "200", "PAYRELAY_WEBHOOK_RETENTION_DAYS", "30"),
             IngestFaults.NONE);
     operator =
         Jdbi.create(
@@ -165,8 +164,7 @@ class OperatorIT {
     fixture.send(disputed, event("charge.disputed", other));
     age(settled, 31);
     age(disputed, 31);
-    IngestMetrics unseen =
-        new IngestMetrics(new SimpleMeterRegistry());
+    IngestMetrics unseen = new IngestMetrics(new SimpleMeterRegistry());
     Jdbi ingest = fixture.owner;
 
     new EventRetention(ingest, 0, InstantSource.system(), unseen).runOnce();
@@ -206,7 +204,8 @@ class OperatorIT {
 
   private static boolean wiped(String eventId) {
     return fixture
-        .text("SELECT wiped_at IS NOT NULL FROM payrelay.provider_event WHERE event_id = ?", eventId)
+        .text(
+            "SELECT wiped_at IS NOT NULL FROM payrelay.provider_event WHERE event_id = ?", eventId)
         .equals("t");
   }
 

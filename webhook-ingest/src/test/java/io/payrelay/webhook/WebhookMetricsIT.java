@@ -67,8 +67,7 @@ class WebhookMetricsIT {
     assertThat(named).hasSizeGreaterThan(5);
     String exported = fixture.telemetry("/metrics");
     assertThat(named)
-        .allSatisfy(
-            name -> assertThat(exported).containsPattern("(?m)^" + name + "[{ ]"));
+        .allSatisfy(name -> assertThat(exported).containsPattern("(?m)^" + name + "[{ ]"));
     assertThat(labels).allSatisfy(label -> assertThat(exported).contains(label));
   }
 

@@ -41,6 +41,11 @@ public final class CaseDesk {
   private final RefundRequests refunds = new RefundRequests();
   private final OperatorActionStore actions = new OperatorActionStore();
 
+  /** In the evidence of cases that are about a refund. */
+  private static final String REFUND_ID = "refund_id";
+
+  private static final String GIVEN_UP = "given up";
+
   /** A provider's payment that became one of ours: its waiting webhook events now have a home. */
   public record Adopted(
       String paymentId,
@@ -74,6 +79,16 @@ public final class CaseDesk {
                 .formatted(found.id(), action.option()));
       }
       return payment;
+    }
+
+    /** What is said of a refund must not be taken for said of its payment. */
+    Payment ofPayment(CaseAction action) {
+      if (found.evidence().containsKey(REFUND_ID)) {
+        throw refused(
+            "Case %d is about refund %s, not about a charge: it takes --query or --close, not %s"
+                .formatted(found.id(), found.evidence().get(REFUND_ID), action.option()));
+      }
+      return known(action);
     }
   }
 
@@ -116,16 +131,15 @@ public final class CaseDesk {
   }
 
   /** Resolves a case whose question was answered with an end. */
-  public void closeAnswered(Handle tx, long caseId, Payment payment, Person person) {
+  public void closeAnswered(
+      Handle tx, long caseId, QueryRequests.Asked asked, String status, Person person) {
     if (cases.lock(tx, caseId).filter(StoredCase::isOpen).isPresent()) {
-      String result =
-          "the provider's answer made payment %s %s"
-              .formatted(payment.paymentId(), payment.status());
+      String result = "the provider's answer made %s %s".formatted(asked.subject(), status);
       cases.resolve(tx, caseId, person.by(), "QUERY: " + result + "; " + person.reason());
       actions.append(
           tx,
           OperatorAction.of(command(CaseAction.QUERY), person, result + "; resolved")
-              .about(caseId, payment.paymentId()));
+              .about(caseId, asked.paymentId()));
     }
   }
 
@@ -171,7 +185,12 @@ public final class CaseDesk {
   }
 
   private Resolved query(Work work) {
-    QueryRequests.Asked asked = queries.ask(work.tx(), work.known(CaseAction.QUERY));
+    Payment payment = work.known(CaseAction.QUERY);
+    String refundId = work.found().evidence().get(REFUND_ID);
+    QueryRequests.Asked asked =
+        refundId == null
+            ? queries.ask(work.tx(), payment)
+            : queries.askRefund(work.tx(), payment, refundId);
     String sentence =
         asked.underWay()
             ? "an attempt at %s is under way: its answer will do".formatted(asked.provider())
@@ -180,7 +199,7 @@ public final class CaseDesk {
   }
 
   private String succeeded(Work work, Succeeded said) {
-    Payment payment = work.known(CaseAction.SUCCEEDED);
+    Payment payment = work.ofPayment(CaseAction.SUCCEEDED);
     Fact fact =
         new Fact(
             FactSource.OPERATOR,
@@ -204,7 +223,7 @@ public final class CaseDesk {
   }
 
   private String failed(Work work, Failed said) {
-    Payment payment = work.known(CaseAction.FAILED);
+    Payment payment = work.ofPayment(CaseAction.FAILED);
     if (callUnderWay(work.tx(), payment.paymentId())) {
       throw refused(
           "A charge of payment %s is under way at this moment: see what becomes of it first"
@@ -242,7 +261,7 @@ public final class CaseDesk {
     return after;
   }
 
-  private static String why(Decision decision, TreeSet<Long> raised) {
+  private static String why(Decision decision, Set<Long> raised) {
     List<String> reasons = new ArrayList<>();
     for (ExceptionCase one : decision.exceptions()) {
       String claimedBy = one.evidence().get("claimed_by_payment_id");
@@ -367,6 +386,10 @@ public final class CaseDesk {
 
   /** Would a payment without an end be nobody's, were this case closed? */
   private Forgotten forgotten(Work work) {
+    String refundId = work.found().evidence().get(REFUND_ID);
+    if (refundId != null) {
+      return forgottenRefund(work.tx(), refundId);
+    }
     Payment payment = work.payment();
     if (payment == null || payment.status().terminal()) {
       return new Forgotten(false, "nothing else was changed");
@@ -377,7 +400,8 @@ public final class CaseDesk {
       return new Forgotten(
           false, "case %s of payment %s stays open".formatted(open, payment.paymentId()));
     }
-    String operation = operation(work.tx(), payment.paymentId());
+    String operation =
+        operation(work.tx(), "payment_id = :id AND kind = 'CHARGE'", payment.paymentId());
     return switch (operation) {
       case "none" ->
           new Forgotten(
@@ -394,13 +418,25 @@ public final class CaseDesk {
     };
   }
 
-  private static String operation(Handle tx, String paymentId) {
+  private static Forgotten forgottenRefund(Handle tx, String refundId) {
+    String status = QueryRequests.refundStatus(tx, refundId).orElse("gone");
+    boolean isSo =
+        !QueryRequests.isEndOfRefund(status)
+            && operation(tx, "refund_id = :id", refundId).equals(GIVEN_UP);
+    return new Forgotten(
+        isSo,
+        "refund %s is %s%s"
+            .formatted(refundId, status, isSo ? " and nobody asks for it any more" : ""));
+  }
+
+  private static String operation(Handle tx, String which, String id) {
     return tx.createQuery(
             """
             SELECT CASE WHEN next_action IS NULL THEN 'given up' ELSE 'working' END
-            FROM payrelay.operation WHERE payment_id = :id AND kind = 'CHARGE'
-            """)
-        .bind("id", paymentId)
+            FROM payrelay.operation WHERE %s
+            """
+                .formatted(which))
+        .bind("id", id)
         .mapTo(String.class)
         .findOne()
         .orElse("none");
