@@ -86,6 +86,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = payrelay, pg_temp AS $$
 #variable_conflict use_variable
 DECLARE
   unmatched payrelay.exception_case%ROWTYPE;
+  adopted_as text;
 BEGIN
   SELECT * INTO unmatched FROM payrelay.exception_case c WHERE c.exception_case_id = case_id FOR UPDATE;
   IF NOT FOUND OR unmatched.status <> 'OPEN' OR unmatched.kind <> 'UNMATCHED_PROVIDER_PAYMENT'
@@ -97,6 +98,12 @@ BEGIN
   IF EXISTS (SELECT FROM payrelay.payment p WHERE p.payment_id = payment_id) THEN
     RAISE EXCEPTION 'payment % exists: adopt under an id that is new', payment_id
       USING ERRCODE = 'check_violation';
+  END IF;
+  SELECT a.payment_id INTO adopted_as FROM payrelay.payment_adoption a
+  WHERE a.provider = unmatched.provider AND a.provider_transaction_id = unmatched.provider_transaction_id;
+  IF FOUND THEN
+    RAISE EXCEPTION 'transaction % of % was adopted already, as payment %', unmatched.provider_transaction_id,
+      unmatched.provider, adopted_as USING ERRCODE = 'check_violation';
   END IF;
   -- First: the trigger of the payment row looks here for who asked for it.
   INSERT INTO payrelay.payment_adoption

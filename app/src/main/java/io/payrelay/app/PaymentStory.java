@@ -1,5 +1,6 @@
 package io.payrelay.app;
 
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
@@ -59,7 +60,8 @@ record PaymentStory(
       // The outbox is large and has no index by payment: the rest is worth seeing without it.
       gaps.add("the outbox could not be read in time");
     }
-    entries.sort(Comparator.comparing(entry -> String.valueOf(entry.get(AT))));
+    // Not as texts: they show no more digits of a second than they have.
+    entries.sort(Comparator.comparing(entry -> Instant.parse(String.valueOf(entry.get(AT)))));
     return Optional.of(new PaymentStory(payment.get(), entries, gaps));
   }
 

@@ -121,7 +121,7 @@ final class OperatorFixture {
         """
         INSERT INTO payrelay.attempt (operation_id, attempt_number, kind, lease_owner, lease_until,
           started_at, finished_at, outcome, http_status, response_body)
-        SELECT operation_id, 1, 'CALL', 'w', now(), now() - interval '1 second', now(), 'UNKNOWN', 502,
+        SELECT operation_id, 1, 'CALL', 'w', now(), clock_timestamp(), clock_timestamp(), 'UNKNOWN', 502,
           '<html>canary</html>'
         FROM payrelay.operation WHERE payment_id = ?
         """,

@@ -41,6 +41,13 @@ final class EventRetention implements Worker {
     this.metrics = metrics;
   }
 
+  /** One worker of two: wiping goes on beside the other's steps. */
+  static Worker beside(
+      Worker other, Jdbi jdbi, int retentionDays, InstantSource clock, IngestMetrics metrics) {
+    EventRetention retention = new EventRetention(jdbi, retentionDays, clock, metrics);
+    return () -> other.runOnce() + retention.runOnce();
+  }
+
   @Override
   public int runOnce() {
     Instant now = clock.instant();

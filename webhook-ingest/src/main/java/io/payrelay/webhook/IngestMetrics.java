@@ -54,7 +54,7 @@ final class IngestMetrics {
               WebhookVerdict.UNKNOWN_KEY)) {
         registry.counter(REFUSED, "provider", provider, "reason", refused.reason());
       }
-      registry.counter(REFUSED, "provider", provider, "reason", WebhookEndpoint.NOT_STORED);
+      registry.counter(REFUSED, "provider", provider, "reason", "not stored");
       waiting(provider);
     }
     registry.counter(WIPED);

@@ -83,6 +83,7 @@ public final class ParkedMatcher implements Worker {
     this.clock = clock;
     this.park = park;
     this.metrics = metrics;
+    metrics.expect(this.adapters.keySet());
   }
 
   /**

@@ -31,9 +31,6 @@ final class WebhookEndpoint {
 
   static final String PATH = BodyGate.FOLDER + "{provider}";
 
-  /** Why a proven event was answered 503. */
-  static final String NOT_STORED = "not stored";
-
   private static final Logger log = LoggerFactory.getLogger(WebhookEndpoint.class);
   private static final long WARN_EVERY_NS = Duration.ofSeconds(10).toNanos();
   private static final Refused VERIFIER_FAILED = new Refused(true, "verifier failed");
@@ -125,7 +122,7 @@ final class WebhookEndpoint {
     try {
       receipt = ingest.receive(adapter, request, keyId);
     } catch (RuntimeException e) {
-      again(context, adapter, 503, NOT_STORED, e);
+      again(context, adapter, 503, "not stored", e);
       return;
     }
     metrics.received(adapter.name(), receipt, Duration.ofNanos(System.nanoTime() - startedNs));

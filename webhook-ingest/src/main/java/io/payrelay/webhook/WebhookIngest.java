@@ -86,7 +86,6 @@ public final class WebhookIngest implements AutoCloseable {
       checkSchema(database);
       Map<String, WebhookAdapter> byName = ParkedMatcher.byName(adapters);
       IngestMetrics metrics = new IngestMetrics(telemetry.registry());
-      metrics.expect(byName.keySet());
       Ingest ingest =
           new Ingest(database.jdbi(), clock, config.park(), config.statementTimeout(), faults);
       WebhookEndpoint endpoint =
@@ -99,13 +98,12 @@ public final class WebhookIngest implements AutoCloseable {
               metrics);
       ParkedMatcher matcher =
           new ParkedMatcher(database.jdbi(), byName, clock, config.park(), metrics);
-      EventRetention retention =
-          new EventRetention(database.jdbi(), config.retentionDays(), clock, metrics);
       server = listen(config, byName.keySet(), endpoint, metrics);
       loop =
           WorkerLoop.start(
               "webhook-matcher",
-              () -> matcher.runOnce() + retention.runOnce(),
+              EventRetention.beside(
+                  matcher, database.jdbi(), config.retentionDays(), clock, metrics),
               config.matchInterval(),
               new Backoff(BACKOFF_FIRST, BACKOFF_MAX, random),
               config.stopTimeout());
