@@ -192,6 +192,11 @@ BEGIN
   UPDATE payrelay.provider_event e SET body = '', headers = '{}', wiped_at = clock_timestamp()
   FROM due WHERE e.provider = due.provider AND e.event_id = due.event_id;
   GET DIAGNOSTICS wiped = ROW_COUNT;
+  -- Later migrations keep what came under the same id with another meaning.
+  IF wiped > 0 AND to_regclass('payrelay.provider_event_conflict') IS NOT NULL THEN
+    DELETE FROM payrelay.provider_event_conflict c USING payrelay.provider_event e
+    WHERE e.provider = c.provider AND e.event_id = c.event_id AND e.wiped_at IS NOT NULL;
+  END IF;
   RETURN wiped;
 END
 $$;

@@ -50,7 +50,7 @@ record PaymentStory(
     List<Map<String, Object>> entries = new ArrayList<>();
     List<String> gaps = new ArrayList<>();
     for (Source source : sources(bodies)) {
-      if (exists(tx, source.table())) {
+      if (WebhookRows.exists(tx, source.table())) {
         add(tx, source, paymentId, entries);
       }
     }
@@ -78,13 +78,6 @@ record PaymentStory(
               entry.putAll(row);
               entries.add(entry);
             });
-  }
-
-  private static boolean exists(Handle tx, String table) {
-    return tx.createQuery("SELECT to_regclass(:name) IS NOT NULL")
-        .bind("name", "payrelay." + table)
-        .mapTo(Boolean.class)
-        .one();
   }
 
   private static List<Source> sources(boolean bodies) {

@@ -134,6 +134,19 @@ final class WebhookRows {
             shown.put("body", "wiped at " + row.get("wiped_at") + "; the digest is what is left");
             shown.remove("headers");
           }
+          if (exists(tx, "provider_event_conflict")) {
+            shown.put(
+                "contradicting",
+                tx.createQuery(
+                        """
+                        SELECT received_at, key_id, headers, body FROM payrelay.provider_event_conflict
+                        WHERE provider = :provider AND event_id = :event_id ORDER BY received_at
+                        """)
+                    .bind("provider", provider)
+                    .bind("event_id", eventId)
+                    .map(Rows::read)
+                    .list());
+          }
           shown.put(
               "cases",
               tx.createQuery(
@@ -161,5 +174,13 @@ final class WebhookRows {
                   .list());
           return shown;
         });
+  }
+
+  /** Is there that table? Refunds and contradicting bodies came later than the rest. */
+  static boolean exists(Handle tx, String table) {
+    return tx.createQuery("SELECT to_regclass(:name) IS NOT NULL")
+        .bind("name", "payrelay." + table)
+        .mapTo(Boolean.class)
+        .one();
   }
 }
