@@ -71,6 +71,21 @@ public final class AppSettings {
           KafkaConfig.SETTINGS,
           List.of(RelayConfig.SCHEMAS_DIR),
           FramingConfig.SETTINGS);
+  static final List<Setting<?>> OPERATOR = join(DatabaseConfig.SETTINGS);
+
+  /** The ingest's, without its secrets: to read a stored event again needs none. */
+  static final List<Setting<?>> WEBHOOKS =
+      join(
+          DatabaseConfig.SETTINGS,
+          List.of(
+              GenericConfig.NAME,
+              GenericConfig.QUERIES,
+              GenericWebhookConfig.TOLERANCE,
+              StripeWebhookConfig.TOLERANCE,
+              StripeWebhookConfig.LIVE_MODE,
+              StripeWebhookConfig.ACCOUNT,
+              IngestConfig.PARK_LIMIT));
+
   static final List<Setting<?>> CLIENT = join(DatabaseConfig.SETTINGS, KafkaConfig.SETTINGS);
 
   /** Of the Kafka settings what is there: without them the database is asked alone. */
@@ -95,6 +110,8 @@ public final class AppSettings {
       case "pay" -> CLIENT;
       case "status" -> STATUS;
       case "dead-letters" -> DEAD_LETTERS;
+      case "exceptions", "payment" -> OPERATOR;
+      case "webhooks" -> WEBHOOKS;
       case "tail" -> KafkaConfig.SETTINGS;
       default -> List.of();
     };

@@ -4,6 +4,7 @@ import io.payrelay.chargeworker.ChargeConfig;
 import io.payrelay.chargeworker.ChargeDependencies;
 import io.payrelay.chargeworker.ChargeFaults;
 import io.payrelay.chargeworker.ChargeWorker;
+import io.payrelay.platform.config.Secret;
 import io.payrelay.platform.config.Setting;
 import io.payrelay.platform.config.Settings;
 import io.payrelay.platform.database.Database;
@@ -41,6 +42,7 @@ import java.security.SecureRandom;
 import java.sql.SQLException;
 import java.time.Clock;
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -57,6 +59,8 @@ import org.slf4j.LoggerFactory;
 public final class Parts {
 
   private static final Logger log = LoggerFactory.getLogger(Parts.class);
+
+  private static final int SECRET_BYTES = 32;
 
   private Parts() {}
 
@@ -232,6 +236,26 @@ public final class Parts {
         });
   }
 
+  /** For reading what was verified when it came: whoever reads it again needs no secret. */
+  static List<WebhookAdapter> webhookReaders(Settings settings) {
+    byte[] any = new byte[SECRET_BYTES];
+    new SecureRandom().nextBytes(any);
+    Secret nobodys = new Secret("whsec_" + Base64.getEncoder().encodeToString(any));
+    return List.of(
+        new GenericWebhooks(
+            new GenericWebhookConfig(
+                settings.read(GenericConfig.NAME),
+                List.of(nobodys),
+                settings.read(GenericWebhookConfig.TOLERANCE),
+                !settings.read(GenericConfig.QUERIES))),
+        new StripeWebhooks(
+            new StripeWebhookConfig(
+                List.of(nobodys),
+                settings.read(StripeWebhookConfig.TOLERANCE),
+                settings.read(StripeWebhookConfig.LIVE_MODE),
+                settings.read(StripeWebhookConfig.ACCOUNT))));
+  }
+
   private static List<WebhookAdapter> webhookAdapters(Settings settings) {
     List<WebhookAdapter> adapters = new ArrayList<>();
     StripeWebhookConfig stripe = StripeWebhookConfig.from(settings);
@@ -309,7 +333,7 @@ public final class Parts {
   }
 
   /** Opens the pool and refuses a schema that this build was not made for. */
-  private static Database open(Settings settings, String applicationName) {
+  static Database open(Settings settings, String applicationName) {
     Database database = Database.open(DatabaseConfig.from(settings), applicationName);
     return closingOnFailure(
         database,

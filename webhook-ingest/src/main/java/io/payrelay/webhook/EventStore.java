@@ -8,6 +8,8 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.time.OffsetDateTime;
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.jdbi.v3.core.Handle;
@@ -120,8 +122,13 @@ final class EventStore {
         .findOne();
   }
 
+  /** Empty too where its body was wiped: there is nothing left to apply. */
   Optional<StoredEvent> lock(Handle tx, String provider, String eventId) {
-    return tx.createQuery(STORED + "WHERE provider = :provider AND event_id = :event_id FOR UPDATE")
+    return tx.createQuery(
+            STORED
+                + """
+                WHERE provider = :provider AND event_id = :event_id AND wiped_at IS NULL FOR UPDATE
+                """)
         .bind("provider", provider)
         .bind("event_id", eventId)
         .map((row, context) -> read(row))
@@ -153,15 +160,47 @@ final class EventStore {
     }
   }
 
-  Parked parked(Handle tx) {
+  /** By provider; those of whom none waits are not there. */
+  Map<String, Parked> parked(Handle tx) {
+    Map<String, Parked> parked = new HashMap<>();
+    tx.createQuery(
+            """
+            SELECT provider, count(*),
+              coalesce(extract(epoch FROM clock_timestamp() - min(received_at)) * 1000, 0)::bigint
+            FROM payrelay.provider_event WHERE disposition = 'PARKED' GROUP BY provider
+            """)
+        .map(
+            (row, context) ->
+                Map.entry(
+                    row.getString(1),
+                    new Parked(row.getLong(2), Duration.ofMillis(row.getLong(3)))))
+        .forEach(entry -> parked.put(entry.getKey(), entry.getValue()));
+    return parked;
+  }
+
+  /**
+   * Has the waiting and the given-up events of a provider's payment looked at again: there is a
+   * payment for them now. Those that name neither the payment nor the transaction are not found.
+   *
+   * @return their ids
+   */
+  List<String> makeDue(
+      Handle tx, String provider, @Nullable String paymentId, String transactionId) {
     return tx.createQuery(
             """
-            SELECT count(*),
-              coalesce(extract(epoch FROM clock_timestamp() - min(received_at)) * 1000, 0)::bigint
-            FROM payrelay.provider_event WHERE disposition = 'PARKED'
+            UPDATE payrelay.provider_event
+            SET disposition = 'PARKED', disposition_reason = 'its payment was adopted',
+              disposition_at = clock_timestamp(), next_match_at = clock_timestamp()
+            WHERE provider = :provider AND disposition IN ('PARKED', 'UNMATCHED') AND wiped_at IS NULL
+              AND (payment_id = :payment_id
+                OR position(convert_to(:transaction_id, 'UTF8') IN body) > 0)
+            RETURNING event_id
             """)
-        .map((row, context) -> new Parked(row.getLong(1), Duration.ofMillis(row.getLong(2))))
-        .one();
+        .bind("provider", provider)
+        .bind("payment_id", paymentId)
+        .bind("transaction_id", transactionId)
+        .mapTo(String.class)
+        .list();
   }
 
   private static StoredEvent read(ResultSet row) throws SQLException {

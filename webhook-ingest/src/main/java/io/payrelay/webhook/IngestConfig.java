@@ -18,6 +18,7 @@ import java.util.List;
  * @param databaseWait how long a request waits for a connection of the pool
  * @param statementTimeout how long one statement may take, waiting for a locked payment included
  * @param park how long events wait for their payment
+ * @param retentionDays after how many days bodies and headers are wiped; 0: never
  */
 public record IngestConfig(
     String host,
@@ -34,7 +35,8 @@ public record IngestConfig(
     Duration statementTimeout,
     Duration stopTimeout,
     ParkSchedule park,
-    Duration matchInterval) {
+    Duration matchInterval,
+    int retentionDays) {
 
   public static final Setting<String> HOST =
       Setting.text("PAYRELAY_INGEST_HOST", "127.0.0.1", "address on which webhooks are taken");
@@ -149,6 +151,14 @@ public record IngestConfig(
           600_000,
           "how often parked events that are due are looked for");
 
+  public static final Setting<Integer> RETENTION_DAYS =
+      Setting.integer(
+          "PAYRELAY_WEBHOOK_RETENTION_DAYS",
+          "90",
+          0,
+          36_500,
+          "after so many days the bodies and headers of settled webhook events are wiped; 0: never");
+
   /** All of them. */
   public static final List<Setting<?>> SETTINGS =
       List.of(
@@ -168,7 +178,8 @@ public record IngestConfig(
           PARK_DELAY_FIRST,
           PARK_DELAY_MAX,
           PARK_LIMIT,
-          MATCH_INTERVAL);
+          MATCH_INTERVAL,
+          RETENTION_DAYS);
 
   /** Reads the checked settings. */
   public static IngestConfig from(Settings settings) {
@@ -190,6 +201,7 @@ public record IngestConfig(
             settings.read(PARK_DELAY_FIRST),
             settings.read(PARK_DELAY_MAX),
             settings.read(PARK_LIMIT)),
-        settings.read(MATCH_INTERVAL));
+        settings.read(MATCH_INTERVAL),
+        settings.read(RETENTION_DAYS));
   }
 }

@@ -1,6 +1,7 @@
 package io.payrelay.webhook;
 
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.payrelay.payments.store.Adoptions;
 import io.payrelay.payments.store.ExceptionStore;
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.Failures;
@@ -42,6 +43,22 @@ public final class ParkedMatcher implements Worker {
   private final EventStore events = new EventStore();
   private final ExceptionStore exceptions = new ExceptionStore();
   private final Applier applier = new Applier();
+  private final Adoptions adoptions = new Adoptions();
+
+  /** Is told what becomes of an event, in the transaction that writes it. */
+  @FunctionalInterface
+  public interface Witness {
+
+    Witness NONE = (tx, before, after, reason, paymentId) -> {};
+
+    /** The event was applied again. */
+    void saw(
+        Handle tx,
+        Disposition before,
+        Disposition after,
+        @Nullable String reason,
+        @Nullable String paymentId);
+  }
 
   private record Done(StoredEvent event, Applier.Applied applied) {
 
@@ -66,6 +83,7 @@ public final class ParkedMatcher implements Worker {
     this.clock = clock;
     this.park = park;
     this.metrics = metrics;
+    metrics.expect(this.adapters.keySet());
   }
 
   /**
@@ -86,7 +104,7 @@ public final class ParkedMatcher implements Worker {
   @Override
   public int runOnce() {
     int done = 0;
-    while (done < BATCH && step(events::lockDue).isPresent()) {
+    while (done < BATCH && step(events::lockDue, Witness.NONE).isPresent()) {
       done++;
     }
     metrics.parked(jdbi.withHandle(events::parked));
@@ -94,15 +112,21 @@ public final class ParkedMatcher implements Worker {
   }
 
   /**
-   * Applies a FAILED, UNMATCHED or PARKED event again; any other is left as it is. Idempotent.
+   * Applies a FAILED, UNMATCHED, PARKED or UNKNOWN_TYPE event again; any other is left as it is.
+   * Idempotent.
    *
-   * @return what became of it; empty where there is no such event
+   * @return what became of it; empty where there is no such event, or its body was wiped
    */
   public Optional<Disposition> reprocess(String provider, String eventId) {
-    return step(tx -> events.lock(tx, provider, eventId)).map(Done::disposition);
+    return reprocess(provider, eventId, Witness.NONE);
   }
 
-  private Optional<Done> step(Function<Handle, Optional<StoredEvent>> locking) {
+  /** The same before a witness, who is told only where it was applied again. */
+  public Optional<Disposition> reprocess(String provider, String eventId, Witness witness) {
+    return step(tx -> events.lock(tx, provider, eventId), witness).map(Done::disposition);
+  }
+
+  private Optional<Done> step(Function<Handle, Optional<StoredEvent>> locking, Witness witness) {
     Current current = new Current();
     Optional<Done> done;
     try {
@@ -113,7 +137,7 @@ public final class ParkedMatcher implements Worker {
                       tx -> {
                         Optional<StoredEvent> event = locking.apply(tx);
                         current.event = event.orElse(null);
-                        return event.map(one -> apply(tx, one));
+                        return event.map(one -> apply(tx, one, witness));
                       }));
     } catch (RuntimeException e) {
       StoredEvent event = current.event;
@@ -122,7 +146,7 @@ public final class ParkedMatcher implements Worker {
       if (event == null || heals) {
         throw e;
       }
-      done = Optional.of(fail(event, Ingest.reason(e)));
+      done = Optional.of(fail(event, Ingest.reason(e), witness));
     }
     done.ifPresent(this::report);
     return done;
@@ -144,36 +168,63 @@ public final class ParkedMatcher implements Worker {
     }
   }
 
-  private Done apply(Handle tx, StoredEvent event) {
+  private Done apply(Handle tx, StoredEvent event, Witness witness) {
     boolean again =
         switch (event.disposition()) {
-          case FAILED, UNMATCHED, PARKED -> true;
-          case APPLIED, NO_CHANGE, CONFLICT, UNKNOWN_TYPE -> false;
+          case FAILED, UNMATCHED, PARKED, UNKNOWN_TYPE -> true;
+          case APPLIED, NO_CHANGE, CONFLICT -> false;
         };
     if (!again) {
       return new Done(event, new Applier.Applied(event.disposition(), null, null, null));
     }
     WebhookAdapter adapter = adapters.get(event.provider());
     if (adapter == null) {
-      return failed(tx, event, "no adapter for this provider");
+      return failed(tx, event, "no adapter for this provider", witness);
     }
     WebhookEvent read;
     try {
       read = adapter.read(event.request(), event.receivedAt());
     } catch (UnreadableWebhookException e) {
-      return failed(tx, event, "unreadable: " + e.getMessage());
+      return failed(tx, event, "unreadable: " + e.getMessage(), witness);
     }
     Applier.Applied applied = applier.apply(tx, read, clock.instant());
+    if (applied.disposition() == Disposition.PARKED) {
+      Optional<WebhookEvent> adopted = adopted(tx, event.provider(), read);
+      if (adopted.isPresent()) {
+        applied = applier.apply(tx, adopted.get(), clock.instant());
+      }
+    }
     if (applied.disposition() == Disposition.PARKED && event.age().compareTo(park.limit()) >= 0) {
       exceptions.open(tx, Cases.unmatched(event, read));
       applied =
           new Applier.Applied(Disposition.UNMATCHED, "no such payment", applied.paymentId(), null);
     }
-    return dispose(tx, event, applied);
+    return dispose(tx, event, applied, witness);
   }
 
-  private Done dispose(Handle tx, StoredEvent event, Applier.Applied applied) {
+  /** The event under the name that its payment has with us, where a person has adopted it. */
+  private Optional<WebhookEvent> adopted(Handle tx, String provider, WebhookEvent read) {
+    String named = read.paymentId();
+    if (named == null || read.facts().isEmpty()) {
+      return Optional.empty();
+    }
+    return adoptions
+        .adoptedAs(tx, provider, named, read.facts().get(0).providerTransactionId())
+        .map(
+            ours ->
+                new WebhookEvent(
+                    read.eventId(),
+                    read.eventType(),
+                    read.businessDigest(),
+                    ours,
+                    read.facts(),
+                    read.asksProvider()));
+  }
+
+  private Done dispose(Handle tx, StoredEvent event, Applier.Applied applied, Witness witness) {
     events.dispose(tx, event, applied, delay(event));
+    witness.saw(
+        tx, event.disposition(), applied.disposition(), applied.reason(), applied.paymentId());
     return new Done(event, applied);
   }
 
@@ -184,18 +235,18 @@ public final class ParkedMatcher implements Worker {
     return left.isNegative() ? Duration.ZERO : delay.compareTo(left) < 0 ? delay : left;
   }
 
-  private Done fail(StoredEvent event, String reason) {
+  private Done fail(StoredEvent event, String reason, Witness witness) {
     return jdbi.inTransaction(
         tx -> {
           StoredEvent locked = events.lock(tx, event.provider(), event.eventId()).orElse(event);
-          return failed(tx, locked, reason);
+          return failed(tx, locked, reason, witness);
         });
   }
 
-  private Done failed(Handle tx, StoredEvent event, String reason) {
+  private Done failed(Handle tx, StoredEvent event, String reason, Witness witness) {
     exceptions.open(
         tx,
         List.of(Cases.failed(event.provider(), event.eventId(), null, reason, clock.instant())));
-    return dispose(tx, event, new Applier.Applied(Disposition.FAILED, reason, null, null));
+    return dispose(tx, event, new Applier.Applied(Disposition.FAILED, reason, null, null), witness);
   }
 }

@@ -102,7 +102,8 @@ public final class WebhookIngest implements AutoCloseable {
       loop =
           WorkerLoop.start(
               "webhook-matcher",
-              matcher,
+              EventRetention.beside(
+                  matcher, database.jdbi(), config.retentionDays(), clock, metrics),
               config.matchInterval(),
               new Backoff(BACKOFF_FIRST, BACKOFF_MAX, random),
               config.stopTimeout());

@@ -44,6 +44,10 @@ public enum ExceptionKind {
    * it is settled, however often it is said again.
    */
   public boolean recurs() {
-    return this == UNRESOLVED || this == KEY_REFUSED;
+    return this == UNRESOLVED
+        || this == KEY_REFUSED
+        || this == UNKNOWN_PROVIDER
+        || this == MISSING_EVENT
+        || this == WEBHOOK_FAILED;
   }
 }
