@@ -59,6 +59,8 @@ public final class AppSettings {
           KafkaConfig.SETTINGS,
           List.of(RelayConfig.SCHEMAS_DIR),
           FramingConfig.SETTINGS);
+  static final List<Setting<?>> REPLAY =
+      join(DatabaseConfig.SETTINGS, KafkaConfig.SETTINGS, List.of(RelayConfig.SCHEMAS_DIR));
   static final List<Setting<?>> CLIENT = join(DatabaseConfig.SETTINGS, KafkaConfig.SETTINGS);
 
   /** Of the Kafka settings what is there: without them the database is asked alone. */
@@ -83,6 +85,7 @@ public final class AppSettings {
       case "pay" -> CLIENT;
       case "status" -> STATUS;
       case "dead-letters" -> DEAD_LETTERS;
+      case "replay" -> REPLAY;
       case "tail" -> KafkaConfig.SETTINGS;
       default -> List.of();
     };

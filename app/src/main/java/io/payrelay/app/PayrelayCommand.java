@@ -25,6 +25,7 @@ import picocli.CommandLine.Spec;
       TailCommand.class,
       DeadLettersCommand.class,
       RepublishCommand.class,
+      ReplayCommand.class,
       ConfigCommand.class,
       RolesCommand.class
     })

@@ -42,7 +42,8 @@ class ChargeConsumerTest {
       new ChargeConsumer(
           kafka,
           new RecordReader(EventCatalogue.builtIn()),
-          new Acceptance(Jdbi.create(away), List.of(), InstantSource.system()),
+          new Acceptance(
+              Jdbi.create(away), List.of(), InstantSource.system(), ChargeFaults.NONE),
           new DeadLetters(
               () -> {
                 throw new IllegalStateException("nothing is set aside here");
