@@ -44,8 +44,7 @@ import picocli.CommandLine.Spec;
 final class ReplayCommand implements Callable<Integer> {
 
   private static final List<Effect> OF_CHARGES =
-      List.of(
-          Effect.TERMINAL, Effect.UNRESOLVED, Effect.NEW, Effect.NO_PAYMENT, Effect.UNREADABLE);
+      List.of(Effect.TERMINAL, Effect.UNRESOLVED, Effect.NEW, Effect.NO_PAYMENT, Effect.UNREADABLE);
   private static final List<Effect> OF_OTHERS = List.of(Effect.READABLE, Effect.UNREADABLE);
 
   private static final Map<Effect, String> SENTENCES =
@@ -94,8 +93,7 @@ final class ReplayCommand implements Callable<Integer> {
         required = true,
         paramLabel = "D",
         converter = TimeOptions.ToInstant.class,
-        description =
-            "the first records published then or later, such as 2026-11-29T12:00:00Z")
+        description = "the first records published then or later, such as 2026-11-29T12:00:00Z")
     private @Nullable Instant datetime;
 
     @Option(
@@ -130,7 +128,9 @@ final class ReplayCommand implements Callable<Integer> {
         out.printf(
             Locale.ROOT,
             "The offsets of %d partitions are set: group %s reads %d records again when it is started.%n",
-            plan.changed().size(), group, plan.records());
+            plan.changed().size(),
+            group,
+            plan.records());
       } else {
         out.println("Nothing was changed; to set the offsets, add --execute.");
       }

@@ -136,8 +136,7 @@ final class ReplayCommandIT {
   void refusesWhatDoesNotFitWithASentence() {
     List<String> earliest = List.of("--to-earliest");
     assertRefused(1, "Topic no.such.topic does not exist", run("no.such.topic", NAME, earliest));
-    assertRefused(
-        1, "Group nobody does not exist", run(Topic.CHARGE_REQUESTS, "nobody", earliest));
+    assertRefused(1, "Group nobody does not exist", run(Topic.CHARGE_REQUESTS, "nobody", earliest));
     assertRefused(
         1,
         "has committed no offset of payrelay.refund-status",
@@ -147,9 +146,7 @@ final class ReplayCommandIT {
         "Topic payrelay.charge-requests has no partition 99",
         replay("--to-earliest", "--partition", "99"));
     assertRefused(
-        1,
-        "Offset 999999999 is not between the oldest record",
-        replay("--to-offset", "999999999"));
+        1, "Offset 999999999 is not between the oldest record", replay("--to-offset", "999999999"));
     assertRefused(2, "lies in the future", replay("--to-datetime", "2999-01-01T00:00:00Z"));
     assertThat(replay().exitCode()).isEqualTo(2);
     assertThat(replay("--to-earliest", "--to-offset", "1").exitCode()).isEqualTo(2);

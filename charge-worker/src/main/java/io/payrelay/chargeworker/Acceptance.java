@@ -72,8 +72,7 @@ final class Acceptance {
     }
   }
 
-  Acceptance(
-      Jdbi jdbi, List<PaymentProvider> providers, InstantSource clock, ChargeFaults faults) {
+  Acceptance(Jdbi jdbi, List<PaymentProvider> providers, InstantSource clock, ChargeFaults faults) {
     this.jdbi = jdbi;
     this.clock = clock;
     this.faults = faults;

@@ -59,7 +59,8 @@ public final class ChargeWorker implements AutoCloseable {
     List<ProviderLane> lanes = new ArrayList<>();
     with.providers().forEach(provider -> lanes.add(new ProviderLane(provider, config, owner)));
     lanes.forEach(metrics::breaker);
-    Acceptance acceptance = new Acceptance(with.jdbi(), with.providers(), with.clock(), with.faults());
+    Acceptance acceptance =
+        new Acceptance(with.jdbi(), with.providers(), with.clock(), with.faults());
     Runnable accepted = () -> wake(dispatcherLoop);
     OutcomeWriter writer =
         new OutcomeWriter(

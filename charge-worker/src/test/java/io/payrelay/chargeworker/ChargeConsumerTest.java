@@ -42,8 +42,7 @@ class ChargeConsumerTest {
       new ChargeConsumer(
           kafka,
           new RecordReader(EventCatalogue.builtIn()),
-          new Acceptance(
-              Jdbi.create(away), List.of(), InstantSource.system(), ChargeFaults.NONE),
+          new Acceptance(Jdbi.create(away), List.of(), InstantSource.system(), ChargeFaults.NONE),
           new DeadLetters(
               () -> {
                 throw new IllegalStateException("nothing is set aside here");

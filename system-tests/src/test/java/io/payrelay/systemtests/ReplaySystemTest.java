@@ -64,8 +64,7 @@ final class ReplaySystemTest {
       try (Part ingest =
               Parts.webhookIngest(
                   OutboxStream.environment(infra, DatabaseUsers.INGEST, DemoSettings.ingest()));
-          Part relay =
-              Parts.relay(OutboxStream.environment(infra, DatabaseUsers.RELAY, Map.of()));
+          Part relay = Parts.relay(OutboxStream.environment(infra, DatabaseUsers.RELAY, Map.of()));
           StatusTopic topic = new StatusTopic(kafka)) {
         simulator.webhookTarget(
             URI.create(
@@ -113,8 +112,7 @@ final class ReplaySystemTest {
     await()
         .atMost(LIMIT)
         .until(
-            () ->
-                invariants.unresolved() == 0 && invariants.missingStatusEvents(topic, POLL) == 0);
+            () -> invariants.unresolved() == 0 && invariants.missingStatusEvents(topic, POLL) == 0);
   }
 
   private static long statusChanges(Jdbi owner) {
@@ -152,16 +150,14 @@ final class ReplaySystemTest {
   private static Result replay(LocalStack infra, String... options) {
     CommandLine commandLine =
         CommandLines.of(
-            new PayrelayCommand(
-                OutboxStream.environment(infra, DatabaseUsers.OPERATOR, Map.of())));
+            new PayrelayCommand(OutboxStream.environment(infra, DatabaseUsers.OPERATOR, Map.of())));
     StringWriter out = new StringWriter();
     StringWriter err = new StringWriter();
     commandLine.setOut(new PrintWriter(out));
     commandLine.setErr(new PrintWriter(err));
     List<String> arguments = new ArrayList<>();
     arguments.addAll(
-        List.of(
-            "replay", "--topic", Topic.CHARGE_REQUESTS, "--group", GROUP, "--to-earliest"));
+        List.of("replay", "--topic", Topic.CHARGE_REQUESTS, "--group", GROUP, "--to-earliest"));
     arguments.addAll(List.of(options));
     return new Result(
         commandLine.execute(arguments.toArray(String[]::new)), out.toString(), err.toString());

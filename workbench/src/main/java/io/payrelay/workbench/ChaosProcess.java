@@ -66,8 +66,7 @@ final class ChaosProcess implements AutoCloseable {
   }
 
   /** Starts the first life; each life takes its classes from what a rehearsal left behind. */
-  static ChaosProcess start(
-      Kind kind, String name, Map<String, String> environment, Path folder) {
+  static ChaosProcess start(Kind kind, String name, Map<String, String> environment, Path folder) {
     return new ChaosProcess(kind, name, environment, folder, "-XX:SharedArchiveFile=");
   }
 

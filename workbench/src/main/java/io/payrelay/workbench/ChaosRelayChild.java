@@ -24,7 +24,6 @@ final class ChaosRelayChild implements Callable<Integer> {
   @Override
   public Integer call() {
     return ChaosChild.live(
-        spec.commandLine().getOut(),
-        order -> Parts.relay(parent.environment(), order::reached));
+        spec.commandLine().getOut(), order -> Parts.relay(parent.environment(), order::reached));
   }
 }

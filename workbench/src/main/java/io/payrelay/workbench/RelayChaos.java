@@ -95,7 +95,8 @@ final class RelayChaos implements AutoCloseable {
       rehearse();
       Map<String, String> environment = Stack.environment(infra, DatabaseUsers.RELAY);
       for (int i = 1; i <= RELAYS; i++) {
-        relays.add(ChaosProcess.start(ChaosProcess.Kind.RELAY, "relay-" + i, environment, logs.folder()));
+        relays.add(
+            ChaosProcess.start(ChaosProcess.Kind.RELAY, "relay-" + i, environment, logs.folder()));
       }
       try (OutboxLoad load = OutboxLoad.start(infra.postgres().jdbcUrl(), user, seed)) {
         progress.step("starting relays");
@@ -132,7 +133,9 @@ final class RelayChaos implements AutoCloseable {
   private void rehearse() {
     try (ChaosProcess relay =
         ChaosProcess.startRehearsal(
-            ChaosProcess.Kind.RELAY, Stack.environment(infra, DatabaseUsers.RELAY), logs.folder())) {
+            ChaosProcess.Kind.RELAY,
+            Stack.environment(infra, DatabaseUsers.RELAY),
+            logs.folder())) {
       readUntil(() -> database.owner().startsWith(relay.lifeName()) && relay.ready(), RELAY_LIMIT);
       readUntil(database::hasWalsender, RELAY_LIMIT);
       relay.stop();

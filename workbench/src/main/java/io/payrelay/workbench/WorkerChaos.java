@@ -148,11 +148,12 @@ final class WorkerChaos implements AutoCloseable {
     return environment;
   }
 
-  /** One worker works and ends in order, for the classes that it leaves; no payment is there yet. */
+  /**
+   * One worker works and ends in order, for the classes that it leaves; no payment is there yet.
+   */
   private void rehearse() {
     try (ChaosProcess worker =
-        ChaosProcess.startRehearsal(
-            ChaosProcess.Kind.WORKER, environment(), logs.folder())) {
+        ChaosProcess.startRehearsal(ChaosProcess.Kind.WORKER, environment(), logs.folder())) {
       require(readUntil(worker::ready, READY_LIMIT), "The first charge worker is not ready");
       worker.stop();
       require(

@@ -101,7 +101,6 @@ final class GroupOffsets implements AutoCloseable {
     return offsets(partitions, OffsetSpec.earliest());
   }
 
-
   Map<TopicPartition, Long> ends(Iterable<TopicPartition> partitions) {
     return offsets(partitions, OffsetSpec.latest());
   }
@@ -131,8 +130,7 @@ final class GroupOffsets implements AutoCloseable {
   private Map<TopicPartition, Long> offsets(Iterable<TopicPartition> partitions, OffsetSpec spec) {
     Map<TopicPartition, OffsetSpec> asked = new HashMap<>();
     partitions.forEach(partition -> asked.put(partition, spec));
-    Map<TopicPartition, Long> offsets =
-        new HashMap<>();
+    Map<TopicPartition, Long> offsets = new HashMap<>();
     Map<TopicPartition, ListOffsetsResultInfo> answers =
         ask(() -> admin.listOffsets(asked).all(), Map.of());
     answers.forEach((partition, answer) -> offsets.put(partition, answer.offset()));

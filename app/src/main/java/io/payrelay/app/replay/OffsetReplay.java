@@ -54,8 +54,7 @@ public final class OffsetReplay implements AutoCloseable {
             ranges.put(
                 partition,
                 // A topic that was made anew may end before what was committed of the old one.
-                new ReplayReader.Range(
-                    of(targets, partition), Math.min(at, of(ends, partition)))));
+                new ReplayReader.Range(of(targets, partition), Math.min(at, of(ends, partition)))));
     Map<TopicPartition, Map<Effect, Long>> effects =
         new ReplayReader(kafka, jdbi, codec).read(ranges);
     List<PartitionReplay> replays = new ArrayList<>();
@@ -107,7 +106,8 @@ public final class OffsetReplay implements AutoCloseable {
       if (all.stream().noneMatch(partition -> partition.partition() == wanted)) {
         throw new PayrelayException(
             Category.FATAL,
-            "Topic %s has no partition %d: it has 0 to %d".formatted(topic, wanted, all.size() - 1));
+            "Topic %s has no partition %d: it has 0 to %d"
+                .formatted(topic, wanted, all.size() - 1));
       }
     }
     return only.isEmpty()

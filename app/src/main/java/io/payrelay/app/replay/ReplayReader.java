@@ -90,8 +90,7 @@ final class ReplayReader {
       }
       // The position also passes what has no record, such as the ends of transactions.
       boolean ended =
-          open.entrySet()
-              .removeIf(one -> consumer.position(one.getKey()) >= one.getValue().to());
+          open.entrySet().removeIf(one -> consumer.position(one.getKey()) >= one.getValue().to());
       if (ended) {
         consumer.assign(open.keySet());
       }

@@ -136,10 +136,7 @@ final class PaymentFlow {
     double total = 0;
     for (Map.Entry<String, Duration> process : cpu.entrySet()) {
       double used =
-          process
-                  .getValue()
-                  .minus(fromCpu.getOrDefault(process.getKey(), Duration.ZERO))
-                  .toNanos()
+          process.getValue().minus(fromCpu.getOrDefault(process.getKey(), Duration.ZERO)).toNanos()
               / 1e9;
       total += used;
       cpuSeconds.put(process.getKey(), used / payments * 1000);

@@ -76,8 +76,7 @@ final class PaymentParts implements AutoCloseable {
     cpu.put("postgresql", servers.postgresCpu());
     cpu.put("kafka", servers.kafkaCpu());
     processes.forEach((name, process) -> cpu.put(name.replace('-', '_'), process.cpu()));
-    cpu.put(
-        "load", ProcessHandle.current().info().totalCpuDuration().orElse(Duration.ZERO));
+    cpu.put("load", ProcessHandle.current().info().totalCpuDuration().orElse(Duration.ZERO));
     return cpu;
   }
 
