@@ -1,7 +1,7 @@
 #!/bin/sh
 # Payrelay's relay and Debezium Server in turn, on one PostgreSQL and one Kafka that it starts itself on
 # loopback; prints the figures and their ratios, and writes them to benchmarks/RESULTS.md. Nothing else
-# should run on the machine meanwhile. Takes about eight minutes, and 2 GB in the temporary folder.
+# should run on the machine meanwhile. Takes about a quarter of an hour, and 2 GB in the temporary folder.
 #
 #   PAYRELAY_PEER_JAVA_HOME=/path/to/jdk-21-or-newer benchmarks/compare-relays.sh [options of bench compare]
 set -eu

@@ -4,6 +4,7 @@ import io.payrelay.payments.store.Claim;
 import io.payrelay.payments.store.OperationStore;
 import io.payrelay.platform.lifecycle.Worker;
 import io.payrelay.providers.ChargeCall;
+import io.payrelay.providers.ChargeRef;
 import io.payrelay.providers.PaymentProvider;
 import io.payrelay.providers.ProviderAnswer;
 import io.payrelay.providers.ProviderResult;
@@ -107,11 +108,15 @@ final class Dispatcher implements Worker {
                   config.callTimeout()));
       case QUERY ->
           provider.capabilities().queryByPaymentId()
-              ? provider.query(claim.paymentId(), config.callTimeout())
+              ? provider.query(charge(claim), config.callTimeout())
               : CompletableFuture.completedFuture(
                   ProviderAnswer.without(ProviderLane.NOBODY_TO_ASK));
-      case CANCEL -> provider.cancel(claim.paymentId(), config.callTimeout());
+      case CANCEL -> provider.cancel(charge(claim), config.callTimeout());
     };
+  }
+
+  private static ChargeRef charge(Claim claim) {
+    return new ChargeRef(claim.paymentId(), null, claim.requestedAt());
   }
 
   /**

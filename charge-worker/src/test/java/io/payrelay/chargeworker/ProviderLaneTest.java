@@ -7,10 +7,15 @@ import io.payrelay.payments.lifecycle.Payment;
 import io.payrelay.platform.config.Settings;
 import io.payrelay.providers.Capabilities;
 import io.payrelay.providers.ChargeCall;
+import io.payrelay.providers.ChargeRef;
 import io.payrelay.providers.PaymentProvider;
 import io.payrelay.providers.Prepared;
 import io.payrelay.providers.ProviderAnswer;
 import io.payrelay.providers.ProviderResult;
+import io.payrelay.providers.RefundCall;
+import io.payrelay.providers.RefundOrder;
+import io.payrelay.providers.RefundRef;
+import io.payrelay.providers.RefundSupport;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -71,7 +76,7 @@ class ProviderLaneTest {
 
     @Override
     public Capabilities capabilities() {
-      return new Capabilities(Duration.ofDays(1), false, Duration.ZERO, false);
+      return new Capabilities(Duration.ofDays(1), false, Duration.ZERO, false, RefundSupport.NONE);
     }
 
     @Override
@@ -85,12 +90,27 @@ class ProviderLaneTest {
     }
 
     @Override
-    public CompletableFuture<ProviderAnswer> query(String paymentId, Duration timeout) {
+    public CompletableFuture<ProviderAnswer> query(ChargeRef charge, Duration timeout) {
       throw new UnsupportedOperationException();
     }
 
     @Override
-    public CompletableFuture<ProviderAnswer> cancel(String paymentId, Duration timeout) {
+    public CompletableFuture<ProviderAnswer> cancel(ChargeRef charge, Duration timeout) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public Prepared prepareRefund(RefundOrder order) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public CompletableFuture<ProviderAnswer> refund(RefundCall call) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public CompletableFuture<ProviderAnswer> queryRefund(RefundRef refund, Duration timeout) {
       throw new UnsupportedOperationException();
     }
 

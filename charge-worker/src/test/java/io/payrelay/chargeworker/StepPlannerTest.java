@@ -9,7 +9,9 @@ import io.payrelay.platform.lifecycle.Backoff;
 import io.payrelay.providers.Capabilities;
 import io.payrelay.providers.PaymentProvider;
 import io.payrelay.providers.ProviderResult;
+import io.payrelay.providers.RefundSupport;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
@@ -18,9 +20,9 @@ class StepPlannerTest {
 
   private static final Duration LAG = Duration.ofSeconds(60);
   private static final Capabilities ASKABLE =
-      new Capabilities(Duration.ofHours(24), true, LAG, true);
+      new Capabilities(Duration.ofHours(24), true, LAG, true, RefundSupport.NONE);
   private static final Capabilities MUTE =
-      new Capabilities(Duration.ofHours(24), false, Duration.ZERO, false);
+      new Capabilities(Duration.ofHours(24), false, Duration.ZERO, false, RefundSupport.NONE);
   private static final ProviderResult UNKNOWN = new ProviderResult.Unknown("status 500");
   private static final ProviderResult NOT_FOUND = new ProviderResult.NotFound();
   private static final Duration SAFE = Duration.ofHours(1);
@@ -54,6 +56,7 @@ class StepPlannerTest {
         action,
         "payment_1",
         "simulator",
+        Instant.EPOCH,
         "key",
         new byte[0],
         null,

@@ -44,6 +44,10 @@ final class KafkaSettings {
           // has ended.
           Map.entry("broker.session.timeout.ms", "3000"),
           Map.entry("broker.heartbeat.interval.ms", "1000"),
+          // How long a broker waits before it looks again whether the last transaction has its end
+          // markers. The default, 20 ms, is more than writing them takes, and each transaction that
+          // follows closely on another waits for it.
+          Map.entry("add.partitions.to.txn.retry.backoff.ms", "1"),
           Map.entry("server.max.startup.time.ms", "60000"));
 
   private KafkaSettings() {}

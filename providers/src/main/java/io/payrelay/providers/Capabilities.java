@@ -10,6 +10,11 @@ import java.time.Duration;
  * @param queryLag how long a charge may be missing from queries after it was made: "not found"
  *     inside it is no answer
  * @param cancel can a charge that is not paid yet be cancelled?
+ * @param refunds what can be given back
  */
 public record Capabilities(
-    Duration keyLifetime, boolean queryByPaymentId, Duration queryLag, boolean cancel) {}
+    Duration keyLifetime,
+    boolean queryByPaymentId,
+    Duration queryLag,
+    boolean cancel,
+    RefundSupport refunds) {}

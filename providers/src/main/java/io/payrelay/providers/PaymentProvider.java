@@ -29,10 +29,25 @@ public interface PaymentProvider extends AutoCloseable {
   CompletableFuture<ProviderAnswer> charge(ChargeCall call);
 
   /** Asks what became of a payment's charge. */
-  CompletableFuture<ProviderAnswer> query(String paymentId, Duration timeout);
+  CompletableFuture<ProviderAnswer> query(ChargeRef charge, Duration timeout);
 
   /** Cancels what can still be paid of a payment's charge, and says how it stands afterwards. */
-  CompletableFuture<ProviderAnswer> cancel(String paymentId, Duration timeout);
+  CompletableFuture<ProviderAnswer> cancel(ChargeRef charge, Duration timeout);
+
+  /**
+   * Builds the exact request body of a refund, or refuses. Pure: equal orders, equal bytes. Only
+   * asked for where {@link Capabilities#refunds} is not NONE.
+   */
+  Prepared prepareRefund(RefundOrder order);
+
+  /**
+   * Sends a refund, under the same rules as a charge. The answer speaks of the refund: its provider
+   * transaction id is the provider's id of the refund, its amount what is given back.
+   */
+  CompletableFuture<ProviderAnswer> refund(RefundCall call);
+
+  /** Asks what became of a refund; answers as {@link #refund} does. */
+  CompletableFuture<ProviderAnswer> queryRefund(RefundRef refund, Duration timeout);
 
   /** Reason of a call that came too late to be sent. */
   String RETURNED_UNSENT = "returned unsent: its deadline was over";

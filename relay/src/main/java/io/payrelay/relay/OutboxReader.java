@@ -153,7 +153,10 @@ final class OutboxReader {
     return inOrder;
   }
 
-  /** Which days have a partition, and since when there is an outbox at all. */
+  /**
+   * Which days have a partition, attached or taken out by the upkeep, and since when there is an
+   * outbox at all.
+   */
   Days days() throws SQLException {
     TreeSet<LocalDate> partitions = new TreeSet<>();
     try (Statement statement = connection.createStatement();
@@ -162,6 +165,9 @@ final class OutboxReader {
                 """
                 SELECT substr(c.relname, 8) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
                 WHERE i.inhparent = 'payrelay.outbox'::regclass AND c.relname ~ '^outbox_[0-9]{8}$'
+                UNION
+                SELECT substr(partition_name, 8) FROM payrelay.outbox_detached
+                WHERE dropped_at IS NULL AND partition_name ~ '^outbox_[0-9]{8}$'
                 """)) {
       while (rows.next()) {
         partitions.add(LocalDate.parse(rows.getString(1), DateTimeFormatter.BASIC_ISO_DATE));

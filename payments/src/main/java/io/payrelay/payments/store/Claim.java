@@ -1,6 +1,7 @@
 package io.payrelay.payments.store;
 
 import java.time.Duration;
+import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -8,6 +9,7 @@ import org.jspecify.annotations.Nullable;
  * deadline is the reading of a monotonic clock before the claim plus the duration. Immutable; the
  * array is not changed by anybody.
  *
+ * @param requestedAt when the payment was asked for: nothing was sent before
  * @param attemptNumber 1 for the operation's first
  * @param callCount calls so far, this one included
  * @param queryCount queries and cancellations so far, this one included
@@ -23,6 +25,7 @@ public record Claim(
     OperationAction action,
     String paymentId,
     String provider,
+    Instant requestedAt,
     String idempotencyKey,
     byte[] body,
     @Nullable String traceId,

@@ -5,6 +5,7 @@ import java.security.NoSuchAlgorithmException;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.time.OffsetDateTime;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashSet;
@@ -214,7 +215,8 @@ public final class OperationStore {
             """
             WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
             chosen AS (
-              SELECT o.operation_id, o.call_count + o.query_count + 1 AS attempt_number,
+              SELECT o.operation_id, p.created_at AS requested_at,
+                o.call_count + o.query_count + 1 AS attempt_number,
                 CASE WHEN o.next_action = 'CALL' AND (coalesce(o.key_safe_until <= clock.now, false)
                     OR (o.key_safe_until IS NULL AND o.call_count + o.query_count = 0
                       AND p.created_at + :key_safe::interval <= clock.now))
@@ -237,10 +239,10 @@ public final class OperationStore {
               next_action_at = begun.lease_until,
               resolve_until = coalesce(o.resolve_until, clock.now + :horizon::interval),
               updated_at = clock.now
-            FROM begun CROSS JOIN clock
+            FROM begun JOIN chosen ON chosen.operation_id = begun.operation_id CROSS JOIN clock
             WHERE o.operation_id = begun.operation_id
             RETURNING o.operation_id, begun.attempt_id, begun.attempt_number, begun.kind, o.payment_id,
-              o.provider, o.idempotency_key, o.request_body, o.trace_id, o.call_count, o.query_count,
+              o.provider, chosen.requested_at, o.idempotency_key, o.request_body, o.trace_id, o.call_count, o.query_count,
               extract(epoch FROM begun.lease_until - clock.now) * 1000 AS lease_left_ms,
               extract(epoch FROM coalesce(o.key_safe_until, clock.now + :key_safe::interval) - clock.now) * 1000
                 AS key_safe_left_ms,
@@ -271,6 +273,7 @@ public final class OperationStore {
         OperationAction.valueOf(row.getString("kind")),
         row.getString("payment_id"),
         row.getString("provider"),
+        row.getObject("requested_at", OffsetDateTime.class).toInstant(),
         row.getString("idempotency_key"),
         row.getBytes("request_body"),
         row.getString("trace_id"),

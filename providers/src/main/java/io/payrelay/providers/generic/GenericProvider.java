@@ -5,10 +5,15 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import io.payrelay.payments.lifecycle.Payment;
 import io.payrelay.providers.Capabilities;
 import io.payrelay.providers.ChargeCall;
+import io.payrelay.providers.ChargeRef;
 import io.payrelay.providers.PaymentProvider;
 import io.payrelay.providers.Prepared;
 import io.payrelay.providers.ProviderAnswer;
 import io.payrelay.providers.ProviderResult;
+import io.payrelay.providers.RefundCall;
+import io.payrelay.providers.RefundOrder;
+import io.payrelay.providers.RefundRef;
+import io.payrelay.providers.RefundSupport;
 import java.net.URI;
 import java.net.URLEncoder;
 import java.net.http.HttpClient;
@@ -48,7 +53,8 @@ public final class GenericProvider implements PaymentProvider {
     this.config = config;
     this.clock = clock;
     this.capabilities =
-        new Capabilities(config.keyLifetime(), config.queries(), config.queryLag(), true);
+        new Capabilities(
+            config.keyLifetime(), config.queries(), config.queryLag(), true, RefundSupport.NONE);
     String url = config.url().toString();
     this.base = (url.endsWith("/") ? url.substring(0, url.length() - 1) : url) + "/v1/charges";
     AtomicInteger number = new AtomicInteger();
@@ -118,7 +124,8 @@ public final class GenericProvider implements PaymentProvider {
   }
 
   @Override
-  public CompletableFuture<ProviderAnswer> query(String paymentId, Duration timeout) {
+  public CompletableFuture<ProviderAnswer> query(ChargeRef charge, Duration timeout) {
+    String paymentId = charge.paymentId();
     URI uri = URI.create(base + "?merchant_transaction_id=" + encode(paymentId));
     return exchange(
         request(uri, timeout).GET().build(),
@@ -128,14 +135,29 @@ public final class GenericProvider implements PaymentProvider {
   }
 
   @Override
-  public CompletableFuture<ProviderAnswer> cancel(String paymentId, Duration timeout) {
-    return query(paymentId, timeout)
+  public CompletableFuture<ProviderAnswer> cancel(ChargeRef charge, Duration timeout) {
+    return query(charge, timeout)
         .thenCompose(
             found ->
                 found.result() instanceof ProviderResult.Pending pending
                         && pending.providerTransactionId() != null
-                    ? cancelCharge(paymentId, pending.providerTransactionId(), timeout)
+                    ? cancelCharge(charge.paymentId(), pending.providerTransactionId(), timeout)
                     : CompletableFuture.completedFuture(found));
+  }
+
+  @Override
+  public Prepared prepareRefund(RefundOrder order) {
+    throw new IllegalStateException("no refunds");
+  }
+
+  @Override
+  public CompletableFuture<ProviderAnswer> refund(RefundCall call) {
+    throw new IllegalStateException("no refunds");
+  }
+
+  @Override
+  public CompletableFuture<ProviderAnswer> queryRefund(RefundRef refund, Duration timeout) {
+    throw new IllegalStateException("no refunds");
   }
 
   /** Stops the threads; calls that still wait for an answer get none. */

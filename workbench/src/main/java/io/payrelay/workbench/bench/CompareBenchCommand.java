@@ -89,7 +89,7 @@ final class CompareBenchCommand implements Callable<Integer> {
   @Option(
       names = "--warm-up-seconds",
       paramLabel = "W",
-      defaultValue = "15",
+      defaultValue = "120",
       description = "(${DEFAULT-VALUE})")
   private int warmUpSeconds;
 

@@ -40,8 +40,10 @@ final class LatencyBenchCommand implements Callable<Integer> {
   @Option(
       names = "--warm-up-seconds",
       paramLabel = "W",
-      defaultValue = "20",
-      description = "the same load before that, not measured (${DEFAULT-VALUE})")
+      defaultValue = "120",
+      description =
+          "the same load before that, not measured: at 500/s the JIT compilers take two minutes to"
+              + " rest (${DEFAULT-VALUE})")
   private int warmUpSeconds;
 
   /** The report. */

@@ -326,6 +326,22 @@ class RelayRecoveryIT {
     }
   }
 
+  @Test
+  void daysTakenOutOfTheOutboxAndNotDroppedAreNotGone() throws Exception {
+    try (RecoveryFixture fixture = RecoveryFixture.prepared()) {
+      fixture.publish(3, 3);
+      fixture.relay.execute(
+          "SELECT payrelay.create_outbox_partition((now() - interval '10 days')::date)");
+      assertThat(fixture.relay.query("SELECT payrelay.detach_outbox_partition(2)"))
+          .startsWith("outbox_2");
+      fixture.dropSlot();
+      fixture.relay.execute(
+          "UPDATE payrelay.schema_history SET installed_on = installed_on - interval '10 days'");
+
+      assertThat(fixture.plan().refusal()).isNull();
+    }
+  }
+
   private static void crashAt(RecoveryFixture fixture, RelayRecovery.Step at) {
     assertThatThrownBy(
             () ->

@@ -1,0 +1,13 @@
+package io.payrelay.providers;
+
+import java.time.Instant;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Names a payment's charge to a provider that is asked about it. Immutable.
+ *
+ * @param providerReference the provider's own id of it, as an earlier answer gave it; null where
+ *     none did: it has to be looked for by our payment id
+ * @param notBefore nothing of this payment was sent before that
+ */
+public record ChargeRef(String paymentId, @Nullable String providerReference, Instant notBefore) {}
