@@ -20,6 +20,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.Callable;
 import org.jdbi.v3.core.JdbiException;
 import org.jspecify.annotations.Nullable;
@@ -142,6 +143,9 @@ final class ReplayCommand implements Callable<Integer> {
   }
 
   private ReplayTarget target() {
+    if (to.earliest) {
+      return ReplayTarget.earliest();
+    }
     if (to.datetime != null) {
       if (to.datetime.isAfter(Clock.systemUTC().instant())) {
         throw new ParameterException(
@@ -149,14 +153,12 @@ final class ReplayCommand implements Callable<Integer> {
       }
       return ReplayTarget.since(to.datetime);
     }
-    if (to.offset != null) {
-      if (to.offset < 0) {
-        throw new ParameterException(
-            spec.commandLine(), "--to-offset takes 0 or more, not " + to.offset);
-      }
-      return ReplayTarget.offset(to.offset);
+    long offset = Objects.requireNonNull(to.offset);
+    if (offset < 0) {
+      throw new ParameterException(
+          spec.commandLine(), "--to-offset takes 0 or more, not " + offset);
     }
-    return ReplayTarget.earliest();
+    return ReplayTarget.offset(offset);
   }
 
   static void print(ReplayPlan plan, PrintWriter out) {
