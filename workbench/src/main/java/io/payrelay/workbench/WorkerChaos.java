@@ -46,7 +46,7 @@ final class WorkerChaos implements AutoCloseable {
 
   private static final Duration LOAD_PAUSE = Duration.ofMillis(40);
   private static final Duration POLL = Duration.ofMillis(20);
-  private static final Duration READY_LIMIT = Duration.ofSeconds(120);
+  private static final Duration READY_LIMIT = Duration.ofMinutes(2);
   private static final Duration POINT_LIMIT = Duration.ofSeconds(20);
   private static final Duration CONVERGE_LIMIT = Duration.ofMinutes(3);
 
