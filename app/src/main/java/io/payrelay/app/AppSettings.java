@@ -86,6 +86,8 @@ public final class AppSettings {
               StripeWebhookConfig.ACCOUNT,
               IngestConfig.PARK_LIMIT));
 
+  static final List<Setting<?>> REPLAY =
+      join(DatabaseConfig.SETTINGS, KafkaConfig.SETTINGS, List.of(RelayConfig.SCHEMAS_DIR));
   static final List<Setting<?>> CLIENT = join(DatabaseConfig.SETTINGS, KafkaConfig.SETTINGS);
 
   /** Of the Kafka settings what is there: without them the database is asked alone. */
@@ -112,6 +114,7 @@ public final class AppSettings {
       case "dead-letters" -> DEAD_LETTERS;
       case "exceptions", "payment" -> OPERATOR;
       case "webhooks" -> WEBHOOKS;
+      case "replay" -> REPLAY;
       case "tail" -> KafkaConfig.SETTINGS;
       default -> List.of();
     };

@@ -164,6 +164,11 @@ public final class Parts {
 
   /** Starts a charge worker. */
   public static Part chargeWorker(Map<String, String> environment) {
+    return chargeWorker(environment, ChargeFaults.NONE);
+  }
+
+  /** The same, with faults: for the chaos run. */
+  public static Part chargeWorker(Map<String, String> environment, ChargeFaults faults) {
     Settings settings = check("charge-worker", environment, AppSettings.CHARGE_WORKER);
     ProviderParts configured = ProviderParts.from(settings);
     Telemetry telemetry = Telemetry.start(TelemetryConfig.from(settings));
@@ -186,7 +191,7 @@ public final class Parts {
                             telemetry.registry(),
                             Clock.systemUTC(),
                             new SecureRandom(),
-                            ChargeFaults.NONE));
+                            faults));
                 KafkaReach kafka =
                     new KafkaReach(KafkaConfig.from(settings), "payrelay-charge-worker-health");
                 telemetry.live("process", () -> liveness(worker.ended()));

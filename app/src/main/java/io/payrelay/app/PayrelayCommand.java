@@ -28,6 +28,7 @@ import picocli.CommandLine.Spec;
       WebhooksCommand.class,
       DeadLettersCommand.class,
       RepublishCommand.class,
+      ReplayCommand.class,
       ConfigCommand.class,
       RolesCommand.class
     })

@@ -43,6 +43,7 @@ final class Acceptance {
   private final Jdbi jdbi;
   private final Map<String, PaymentProvider> providers;
   private final InstantSource clock;
+  private final ChargeFaults faults;
   private final PaymentStore payments = new PaymentStore();
   private final OperationStore operations = new OperationStore();
   private final FactStore facts = new FactStore();
@@ -71,9 +72,10 @@ final class Acceptance {
     }
   }
 
-  Acceptance(Jdbi jdbi, List<PaymentProvider> providers, InstantSource clock) {
+  Acceptance(Jdbi jdbi, List<PaymentProvider> providers, InstantSource clock, ChargeFaults faults) {
     this.jdbi = jdbi;
     this.clock = clock;
+    this.faults = faults;
     this.providers = new LinkedHashMap<>();
     providers.forEach(provider -> this.providers.put(provider.name(), provider));
   }
@@ -89,7 +91,9 @@ final class Acceptance {
   /** Accepts the triggers and says what became of each, in the same order. */
   List<Verdict> accept(List<Trigger> triggers) {
     try {
-      return jdbi.inTransaction(tx -> accept(tx, triggers));
+      List<Verdict> verdicts = jdbi.inTransaction(tx -> accept(tx, triggers));
+      faults.reached(ChargeFaults.Point.AFTER_ACCEPT);
+      return verdicts;
     } catch (RuntimeException e) {
       if (!Refusals.concernsOne(e)) {
         throw e;

@@ -8,6 +8,8 @@ public interface ChargeFaults {
 
   /** The places, in the order in which a charge passes them. */
   enum Point {
+    /** The operations of a batch are committed, the offsets of their events are not. */
+    AFTER_ACCEPT,
     /** The attempt is committed, nothing is sent. */
     AFTER_CLAIM,
     /** The provider has answered, nothing is written. */

@@ -57,7 +57,8 @@ public final class ChargeWorker implements AutoCloseable {
     with.providers()
         .forEach(provider -> lanes.add(new ProviderLane(provider, config, owner, with.random())));
     ChargeMetrics metrics = new ChargeMetrics(with.registry(), lanes);
-    Acceptance acceptance = new Acceptance(with.jdbi(), with.providers(), with.clock());
+    Acceptance acceptance =
+        new Acceptance(with.jdbi(), with.providers(), with.clock(), with.faults());
     RefundAcceptance refunds = new RefundAcceptance(with.jdbi(), with.providers(), with.clock());
     Runnable accepted = () -> wake(dispatcherLoop);
     OutcomeWriter writer =

@@ -43,7 +43,8 @@ class ChargeConsumerTest {
           kafka,
           new RecordReader(EventCatalogue.builtIn()),
           new Requests(
-              new Acceptance(Jdbi.create(away), List.of(), InstantSource.system()),
+              new Acceptance(
+                  Jdbi.create(away), List.of(), InstantSource.system(), ChargeFaults.NONE),
               new RefundAcceptance(Jdbi.create(away), List.of(), InstantSource.system())),
           new DeadLetters(
               () -> {

@@ -10,7 +10,7 @@ import picocli.CommandLine.Spec;
     name = "chaos",
     mixinStandardHelpOptions = true,
     description = "Kills processes on purpose, under load, and exits 0 only if nothing came of it.",
-    subcommands = ChaosRelayCommand.class)
+    subcommands = {ChaosRelayCommand.class, ChaosWorkerCommand.class})
 @SuppressWarnings("NullAway.Init") // picocli injects.
 final class ChaosCommand implements Runnable {
 

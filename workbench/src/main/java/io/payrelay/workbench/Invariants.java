@@ -81,6 +81,18 @@ public final class Invariants {
             .filter(payment -> payment.status().equals("SUCCEEDED"))
             .filter(payment -> !movedTransactions.contains(payment.transactionId()))
             .count();
+    Set<String> lateSuccesses =
+        Set.copyOf(
+            handle
+                .createQuery(
+                    "SELECT payment_id FROM payrelay.exception_case WHERE kind = 'LATE_SUCCESS' AND payment_id IS NOT NULL")
+                .mapTo(String.class)
+                .list());
+    long failedButCharged =
+        payments.values().stream()
+            .filter(payment -> payment.status().equals("FAILED") && moved.containsKey(payment.id()))
+            .filter(payment -> !lateSuccesses.contains(payment.id()))
+            .count();
     return new Report(
         payments.size(),
         succeeded,
@@ -90,6 +102,7 @@ public final class Invariants {
         moved.values().stream().mapToLong(count -> count - 1L).sum(),
         chargedButNotSucceeded,
         succeededButNotCharged,
+        failedButCharged,
         topic.events(),
         topic.duplicates(),
         missing(handle, topic),

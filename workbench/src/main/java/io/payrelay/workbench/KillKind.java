@@ -1,7 +1,6 @@
 package io.payrelay.workbench;
 
 import io.payrelay.relay.RelayFaults;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
@@ -37,16 +36,6 @@ enum KillKind {
 
   /** Mixed anew in each round of nine, so that a short run has each kind too. */
   static List<KillKind> plan(int kills, RandomGenerator random) {
-    List<KillKind> plan = new ArrayList<>();
-    while (plan.size() < kills) {
-      List<KillKind> round = new ArrayList<>();
-      for (KillKind kind : values()) {
-        for (int i = 0; i < kind.share; i++) {
-          round.add(random.nextInt(round.size() + 1), kind);
-        }
-      }
-      plan.addAll(round);
-    }
-    return List.copyOf(plan.subList(0, kills));
+    return KillPlan.of(kills, List.of(values()), kind -> kind.share, random);
   }
 }

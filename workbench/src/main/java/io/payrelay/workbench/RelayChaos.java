@@ -13,12 +13,8 @@ import io.payrelay.schemas.EncodingException;
 import io.payrelay.schemas.EventCatalogue;
 import io.payrelay.schemas.EventCodec;
 import io.payrelay.schemas.Topic;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Comparator;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
@@ -29,7 +25,6 @@ import java.util.SplittableRandom;
 import java.util.UUID;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.BooleanSupplier;
-import java.util.stream.Stream;
 import org.apache.avro.generic.GenericRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.jspecify.annotations.Nullable;
@@ -60,8 +55,8 @@ final class RelayChaos implements AutoCloseable {
   private final Duration spread;
   private final SplittableRandom random;
   private final RelayQuestions database;
-  private final Path logs;
-  private final List<RelayProcess> relays = new CopyOnWriteArrayList<>();
+  private final ChaosLogs logs;
+  private final List<ChaosProcess> relays = new CopyOnWriteArrayList<>();
   private final TakeoverClock takeovers = new TakeoverClock();
   private final Map<KillKind, Integer> killed = new EnumMap<>(KillKind.class);
   private final Thread exitHook;
@@ -72,7 +67,6 @@ final class RelayChaos implements AutoCloseable {
   private long walsenders;
   private long unexpectedExits;
   private long lastKillNs = System.nanoTime();
-  private boolean logsKept;
 
   /** Prepares a run; it starts nothing yet. */
   RelayChaos(LocalStack infra, int kills, long seed, Duration spread) {
@@ -82,11 +76,7 @@ final class RelayChaos implements AutoCloseable {
     this.spread = spread;
     this.random = new SplittableRandom(seed);
     this.database = new RelayQuestions(infra.postgres().jdbcUrl(), infra.postgres().user(), SLOT);
-    try {
-      this.logs = Files.createTempDirectory("payrelay-chaos-");
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+    this.logs = new ChaosLogs();
     // On Ctrl-C: the children also end when their input does, but only after our last words.
     this.exitHook = new Thread(this::closeRelays, "chaos-exit");
     Runtime.getRuntime().addShutdownHook(exitHook);
@@ -105,7 +95,8 @@ final class RelayChaos implements AutoCloseable {
       rehearse();
       Map<String, String> environment = Stack.environment(infra, DatabaseUsers.RELAY);
       for (int i = 1; i <= RELAYS; i++) {
-        relays.add(RelayProcess.start("relay-" + i, environment, logs));
+        relays.add(
+            ChaosProcess.start(ChaosProcess.Kind.RELAY, "relay-" + i, environment, logs.folder()));
       }
       try (OutboxLoad load = OutboxLoad.start(infra.postgres().jdbcUrl(), user, seed)) {
         progress.step("starting relays");
@@ -122,8 +113,7 @@ final class RelayChaos implements AutoCloseable {
 
   /** Says where they are, and leaves them there. */
   Path keepLogs() {
-    logsKept = true;
-    return logs;
+    return logs.keep();
   }
 
   @Override
@@ -136,15 +126,16 @@ final class RelayChaos implements AutoCloseable {
       // The hook is what closes us.
       return;
     }
-    if (!logsKept) {
-      deleteLogs();
-    }
+    logs.close();
   }
 
   /** One relay becomes active and ends in order; it is none of those that are killed. */
   private void rehearse() {
-    try (RelayProcess relay =
-        RelayProcess.startRehearsal(Stack.environment(infra, DatabaseUsers.RELAY), logs)) {
+    try (ChaosProcess relay =
+        ChaosProcess.startRehearsal(
+            ChaosProcess.Kind.RELAY,
+            Stack.environment(infra, DatabaseUsers.RELAY),
+            logs.folder())) {
       readUntil(() -> database.owner().startsWith(relay.lifeName()) && relay.ready(), RELAY_LIMIT);
       readUntil(database::hasWalsender, RELAY_LIMIT);
       relay.stop();
@@ -210,12 +201,12 @@ final class RelayChaos implements AutoCloseable {
   /** Exactly one process dies. */
   private void kill(KillKind kind) {
     if (kind == KillKind.STANDBY) {
-      RelayProcess standby = awaitStandby();
+      ChaosProcess standby = awaitStandby();
       count(kind, standby, standby.kill(), false);
       return;
     }
     // Who is killed during a takeover may well be the last one: the others are starting.
-    RelayProcess active = awaitActive(kind != KillKind.DURING_TAKEOVER);
+    ChaosProcess active = awaitActive(kind != KillKind.DURING_TAKEOVER);
     RelayFaults.Point point = kind.point();
     if (point != null) {
       active.dieAt(point, 1 + random.nextInt(PASSES_MAX));
@@ -229,7 +220,7 @@ final class RelayChaos implements AutoCloseable {
   }
 
   private void count(
-      KillKind kind, RelayProcess victim, RelayProcess.Death death, boolean wasActive) {
+      KillKind kind, ChaosProcess victim, ChaosProcess.Death death, boolean wasActive) {
     if (!death.killed()) {
       // It had ended a moment before by itself: noted there, and another one takes its place.
       restartEnded();
@@ -244,13 +235,13 @@ final class RelayChaos implements AutoCloseable {
     victim.launch();
   }
 
-  private RelayProcess awaitActive(boolean withStandby) {
-    RelayProcess[] found = new RelayProcess[1];
+  private ChaosProcess awaitActive(boolean withStandby) {
+    ChaosProcess[] found = new ChaosProcess[1];
     boolean any =
         readUntil(
             () -> {
               String owner = database.owner();
-              for (RelayProcess relay : relays) {
+              for (ChaosProcess relay : relays) {
                 if (owner.startsWith(relay.lifeName() + "#") && relay.ready()) {
                   found[0] = relay;
                   return !withStandby
@@ -269,8 +260,8 @@ final class RelayChaos implements AutoCloseable {
     return found[0];
   }
 
-  private RelayProcess awaitStandby() {
-    RelayProcess active = awaitActive(true);
+  private ChaosProcess awaitStandby() {
+    ChaosProcess active = awaitActive(true);
     return relays.stream()
         .filter(relay -> relay != active && relay.ready())
         .findAny()
@@ -333,8 +324,8 @@ final class RelayChaos implements AutoCloseable {
 
   /** A supervisor restarts a relay that ended; here it also counts against the relay. */
   private void restartEnded() {
-    for (RelayProcess relay : relays) {
-      RelayProcess.Death death = relay.death().getNow(null);
+    for (ChaosProcess relay : relays) {
+      ChaosProcess.Death death = relay.death().getNow(null);
       if (death != null && !death.killed()) {
         unexpectedExits++;
         relay.launch();
@@ -376,16 +367,6 @@ final class RelayChaos implements AutoCloseable {
   }
 
   private void closeRelays() {
-    relays.forEach(RelayProcess::close);
-  }
-
-  private void deleteLogs() {
-    try (Stream<Path> files = Files.walk(logs)) {
-      for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-        Files.deleteIfExists(file);
-      }
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+    relays.forEach(ChaosProcess::close);
   }
 }

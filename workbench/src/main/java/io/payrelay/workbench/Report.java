@@ -9,6 +9,8 @@ import java.util.List;
  * What became of all payments, counted from three sides: the database, the provider's own ledger,
  * and the status topic as a read_committed consumer sees it. Immutable.
  *
+ * @param failedButCharged FAILED payments whose money moved, and no case of a late success says so;
+ *     they are also among those that were charged and are not SUCCEEDED
  * @param doubleCharges charges with moved money beyond the first of a payment
  * @param missingStatusEvents changes in payment_event without a record
  * @param duplicateStatusEvents records beyond the first of a (payment_id, version)
@@ -25,6 +27,7 @@ public record Report(
     @JsonProperty("double_charges") long doubleCharges,
     @JsonProperty("charged_but_not_succeeded") long chargedButNotSucceeded,
     @JsonProperty("succeeded_but_not_charged") long succeededButNotCharged,
+    @JsonProperty("failed_but_charged") long failedButCharged,
     @JsonProperty("status_events") long statusEvents,
     @JsonProperty("duplicate_status_events") long duplicateStatusEvents,
     @JsonProperty("missing_status_events") long missingStatusEvents,
@@ -43,6 +46,7 @@ public record Report(
     add(violations, doubleCharges, "charges were made twice");
     add(violations, chargedButNotSucceeded, "payments were charged and are not SUCCEEDED");
     add(violations, succeededButNotCharged, "payments are SUCCEEDED and were not charged");
+    add(violations, failedButCharged, "payments are FAILED, were charged, and nobody is told");
     add(violations, duplicateStatusEvents, "status events came twice");
     add(violations, missingStatusEvents, "status changes have no event");
     add(violations, outOfOrderStatusEvents, "status events came out of order");

@@ -39,11 +39,16 @@ public final class Shop {
     }
   }
 
+  /** The id of the payment with that number. */
+  public String paymentId(int number) {
+    return String.format(Locale.ROOT, "pay_%d_%06d", seed, number);
+  }
+
   private void order(Handle tx, int number) {
     SplittableRandom random = new SplittableRandom(seed * 1_000_003 + number);
     long amountMinor = 1L + random.nextInt(AMOUNT_MINOR_MAX);
     String currency = CURRENCIES.get(random.nextInt(CURRENCIES.size()));
-    String paymentId = String.format(Locale.ROOT, "pay_%d_%06d", seed, number);
+    String paymentId = paymentId(number);
     String traceId = String.format(Locale.ROOT, "trace-%d-%06d", seed, number);
     if (number % 2 == 0) {
       tx.createQuery(

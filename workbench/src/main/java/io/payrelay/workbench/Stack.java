@@ -46,6 +46,26 @@ final class Stack implements AutoCloseable {
       long seed,
       LearnBy learnBy,
       Consumer<String> progress) {
+    return start(infra, profile, seed, learnBy, /* withWorker= */ true, progress);
+  }
+
+  /** The same without a charge worker: {@link #workerEnvironment} is for those of others. */
+  static Stack startWithoutWorker(
+      LocalStack infra,
+      FaultProfile profile,
+      long seed,
+      LearnBy learnBy,
+      Consumer<String> progress) {
+    return start(infra, profile, seed, learnBy, /* withWorker= */ false, progress);
+  }
+
+  private static Stack start(
+      LocalStack infra,
+      FaultProfile profile,
+      long seed,
+      LearnBy learnBy,
+      boolean withWorker,
+      Consumer<String> progress) {
     ProviderSimulator simulator =
         ProviderSimulator.start(
             SimulatorConfig.builder()
@@ -56,7 +76,6 @@ final class Stack implements AutoCloseable {
                 // Without queries a webhook that is lost for good leaves nothing to learn from.
                 .everyWebhookArrives(learnBy == LearnBy.WEBHOOKS)
                 .build());
-    String queries = Boolean.toString(learnBy != LearnBy.WEBHOOKS);
     List<Part> parts = new ArrayList<>();
     try {
       progress.accept("tables, slot and topics");
@@ -66,18 +85,17 @@ final class Stack implements AutoCloseable {
       progress.accept("webhook ingest");
       Map<String, String> ingest = environment(infra, DatabaseUsers.INGEST);
       ingest.putAll(DemoSettings.ingest());
-      ingest.put("PAYRELAY_PROVIDER_QUERIES", queries);
+      ingest.put("PAYRELAY_PROVIDER_QUERIES", queries(learnBy));
       Part webhookIngest = Parts.webhookIngest(ingest);
       parts.add(webhookIngest);
       int port = port(webhookIngest.ready());
       if (learnBy != LearnBy.QUERIES) {
         simulator.webhookTarget(URI.create("http://127.0.0.1:" + port + "/webhooks/simulator"));
       }
-      progress.accept("charge worker");
-      Map<String, String> worker = environment(infra, DatabaseUsers.WORKER);
-      worker.putAll(DemoSettings.worker(simulator.baseUrl()));
-      worker.put("PAYRELAY_PROVIDER_QUERIES", queries);
-      parts.add(Parts.chargeWorker(worker));
+      if (withWorker) {
+        progress.accept("charge worker");
+        parts.add(Parts.chargeWorker(workerEnvironment(infra, simulator, learnBy)));
+      }
       progress.accept("relay");
       parts.add(Parts.relay(environment(infra, DatabaseUsers.RELAY)));
       parts.forEach(part -> PartRunner.awaitReady(part, reason -> {}));
@@ -96,6 +114,23 @@ final class Stack implements AutoCloseable {
     environment.put("PAYRELAY_DATABASE_PASSWORD", infra.postgres().password());
     environment.put("PAYRELAY_KAFKA_BOOTSTRAP_SERVERS", infra.kafka().bootstrapServers());
     return environment;
+  }
+
+  /** What a charge worker needs, here or in a process of its own. */
+  Map<String, String> workerEnvironment(LearnBy learnBy) {
+    return workerEnvironment(infra, simulator, learnBy);
+  }
+
+  private static Map<String, String> workerEnvironment(
+      LocalStack infra, ProviderSimulator simulator, LearnBy learnBy) {
+    Map<String, String> worker = environment(infra, DatabaseUsers.WORKER);
+    worker.putAll(DemoSettings.worker(simulator.baseUrl()));
+    worker.put("PAYRELAY_PROVIDER_QUERIES", queries(learnBy));
+    return worker;
+  }
+
+  private static String queries(LearnBy learnBy) {
+    return Boolean.toString(learnBy != LearnBy.WEBHOOKS);
   }
 
   /** The port in a part's ready line. */

@@ -37,16 +37,7 @@ final class Summary {
     row(out, "queries what became of a call", stats.queries());
     row(out, "webhooks received", report.webhooksReceived());
     out.println();
-    must(out, "payments without an end", report.unresolved());
-    must(out, "double charges", report.doubleCharges());
-    must(out, "charged but not SUCCEEDED", report.chargedButNotSucceeded());
-    must(out, "SUCCEEDED but not charged", report.succeededButNotCharged());
-    must(out, "status events missing", report.missingStatusEvents());
-    must(out, "status events twice", report.duplicateStatusEvents());
-    must(out, "status events out of order", report.outOfOrderStatusEvents());
-    must(out, "postings that do not balance", report.unbalancedPostings());
-    must(out, "ledger and provider differ", report.ledgerDifferences());
-    must(out, "exception cases", report.exceptionCases());
+    invariants(out, report);
     List<String> violations = report.violations();
     out.println();
     out.println(
@@ -54,6 +45,21 @@ final class Summary {
             ? "All invariants hold."
             : "INVARIANTS ARE BROKEN: " + String.join("; ", violations));
     out.flush();
+  }
+
+  /** What has to be zero. */
+  static void invariants(PrintWriter out, Report report) {
+    must(out, "payments without an end", report.unresolved());
+    must(out, "double charges", report.doubleCharges());
+    must(out, "charged but not SUCCEEDED", report.chargedButNotSucceeded());
+    must(out, "SUCCEEDED but not charged", report.succeededButNotCharged());
+    must(out, "FAILED but charged, without a case", report.failedButCharged());
+    must(out, "status events missing", report.missingStatusEvents());
+    must(out, "status events twice", report.duplicateStatusEvents());
+    must(out, "status events out of order", report.outOfOrderStatusEvents());
+    must(out, "postings that do not balance", report.unbalancedPostings());
+    must(out, "ledger and provider differ", report.ledgerDifferences());
+    must(out, "exception cases", report.exceptionCases());
   }
 
   static void row(PrintWriter out, String name, long value) {

@@ -58,6 +58,7 @@ public final class WorkbenchMain {
         new SimulatorCommand(),
         new BenchCommand(),
         new ChaosCommand(),
-        new ChaosRelayChild());
+        new ChaosRelayChild(),
+        new ChaosWorkerChild());
   }
 }

@@ -24,11 +24,16 @@ class KillKindTest {
   }
 
   @Test
+  void sevenKillsOfWorkersHaveEachKind() {
+    assertThat(WorkerKillKind.plan(7, new SplittableRandom(1))).contains(WorkerKillKind.values());
+  }
+
+  @Test
   void processDiesAtTheOrderedPassOfTheOrderedPoint() {
     List<String> deaths = new ArrayList<>();
     DeathOrder order = new DeathOrder(() -> deaths.add("dead"));
     order.reached(RelayFaults.Point.AFTER_SENDS);
-    order.dieAt(RelayFaults.Point.AFTER_SENDS, 2);
+    order.dieAt("AFTER_SENDS", 2);
 
     order.reached(RelayFaults.Point.AFTER_SENDS);
     order.reached(RelayFaults.Point.BEFORE_COMMIT);

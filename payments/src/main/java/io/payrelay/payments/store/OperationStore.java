@@ -11,9 +11,10 @@ import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Function;
 import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.argument.Argument;
-import org.jdbi.v3.core.statement.PreparedBatch;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Operations, of charges and of refunds, and their attempts. An operation in flight is due again
@@ -157,40 +158,61 @@ public final class OperationStore {
     if (attempts.isEmpty()) {
       return 0;
     }
-    PreparedBatch batch =
-        tx.prepareBatch(
+    // All in one statement: statements are most of the work of a batch. First the operations are
+    // locked, then their attempts, as claim does where it abandons one.
+    return tx.createUpdate(
             """
-            WITH done AS (
-              UPDATE payrelay.attempt
-              SET finished_at = clock_timestamp(), outcome = :outcome, http_status = :http_status,
-                response_body = :response_body, detail = :detail
-              WHERE attempt_id = :attempt_id AND finished_at IS NULL
-              RETURNING operation_id)
+            WITH given AS MATERIALIZED (
+              SELECT * FROM unnest(:operation_ids, :attempt_ids, :outcomes, :http_statuses, :bodies, :details, :references,
+                  :nexts, :delays_ms)
+                AS one (operation_id, attempt_id, outcome, http_status, response_body, detail, reference, next, delay_ms)),
+            locked AS MATERIALIZED (
+              SELECT operation_id FROM payrelay.operation WHERE operation_id = ANY (:operation_ids)
+              ORDER BY operation_id FOR UPDATE),
+            done AS (
+              UPDATE payrelay.attempt a
+              SET finished_at = clock_timestamp(), outcome = given.outcome, http_status = given.http_status,
+                response_body = given.response_body, detail = given.detail
+              FROM given JOIN locked ON locked.operation_id = given.operation_id
+              WHERE a.attempt_id = given.attempt_id AND a.finished_at IS NULL
+              RETURNING a.operation_id, a.started_at, given.reference, given.next, given.delay_ms)
             UPDATE payrelay.operation o
-            SET next_action = :next, updated_at = clock_timestamp(),
-              provider_reference = coalesce(o.provider_reference, :reference),
-              next_action_at = CASE WHEN :next IS NULL THEN NULL ELSE clock_timestamp() + :delay::interval END
+            SET next_action = done.next, updated_at = clock_timestamp(),
+              provider_reference = coalesce(o.provider_reference, done.reference),
+              next_action_at = CASE WHEN done.next IS NULL THEN NULL
+                ELSE clock_timestamp() + done.delay_ms * interval '1 millisecond' END
             FROM done WHERE o.operation_id = done.operation_id
-            """);
+            """)
+        .bindArray("operation_ids", Long.class, each(attempts, FinishedAttempt::operationId))
+        .bindArray("attempt_ids", Long.class, each(attempts, FinishedAttempt::attemptId))
+        .bindArray("outcomes", String.class, each(attempts, one -> one.outcome().name()))
+        .bindArray(
+            "http_statuses",
+            Integer.class,
+            each(attempts, one -> one.httpStatus() == 0 ? null : one.httpStatus()))
+        .bind(
+            "bodies",
+            bytesArray(
+                each(attempts, one -> one.httpStatus() == 0 ? null : one.responseBody())
+                    .toArray(byte[][]::new)))
+        .bindArray("details", String.class, each(attempts, FinishedAttempt::detail))
+        .bindArray("references", String.class, each(attempts, FinishedAttempt::providerReference))
+        .bindArray(
+            "nexts",
+            String.class,
+            each(attempts, one -> one.next() == null ? null : one.next().name()))
+        .bindArray("delays_ms", Long.class, each(attempts, one -> one.delay().toMillis()))
+        .execute();
+  }
+
+  /** The values of one column, in the order of the operations. */
+  private static <T> List<@Nullable T> each(
+      List<FinishedAttempt> attempts, Function<FinishedAttempt, @Nullable T> value) {
+    List<@Nullable T> values = new ArrayList<>(attempts.size());
     attempts.stream()
         .sorted(Comparator.comparingLong(FinishedAttempt::operationId))
-        .forEach(
-            one ->
-                batch
-                    .bind("attempt_id", one.attemptId())
-                    .bind("outcome", one.outcome().name())
-                    .bind("http_status", one.httpStatus() == 0 ? null : one.httpStatus())
-                    .bind("response_body", one.httpStatus() == 0 ? null : one.responseBody())
-                    .bind("detail", one.detail())
-                    .bind("reference", one.providerReference())
-                    .bind("next", one.next() == null ? null : one.next().name())
-                    .bind("delay", interval(one.delay()))
-                    .add());
-    int ours = 0;
-    for (int count : batch.execute()) {
-      ours += count;
-    }
-    return ours;
+        .forEach(one -> values.add(value.apply(one)));
+    return values;
   }
 
   private static List<Due> due(Handle tx, String provider, int limit) {

@@ -18,6 +18,8 @@ final class BenchOptions {
   private static final int RATE_MAX = 20_000;
   private static final int SECONDS_MAX = 3600;
   private static final int LATENCIES_MAX = 5_000_000;
+  private static final int PAYMENTS_MAX = 1_000_000;
+  private static final int OUTSTANDING_MAX = 100_000;
 
   @Spec(Spec.Target.MIXEE)
   private CommandSpec mixee;
@@ -65,6 +67,13 @@ final class BenchOptions {
     return new Latency.Load(ratePerS, seconds, warmUpS);
   }
 
+  PaymentFlow.Size payments(int payments, int warmUpPayments, int outstandingMax) {
+    check("--payments", payments, 1, PAYMENTS_MAX);
+    check("--warm-up-payments", warmUpPayments, 0, PAYMENTS_MAX);
+    check("--outstanding", outstandingMax, 1, OUTSTANDING_MAX);
+    return new PaymentFlow.Size(payments, warmUpPayments, outstandingMax);
+  }
+
   /** Found out before the work, not after it. */
   void checkReport() {
     if (report != null) {
@@ -79,7 +88,7 @@ final class BenchOptions {
     return new ParameterException(mixee.commandLine(), sentence);
   }
 
-  private void check(String option, int value, int min, int max) {
+  void check(String option, int value, int min, int max) {
     if (value < min || value > max) {
       throw refused("%s takes %d to %d, not %d".formatted(option, min, max, value));
     }

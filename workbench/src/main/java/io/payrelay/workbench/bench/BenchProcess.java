@@ -41,12 +41,17 @@ final class BenchProcess implements AutoCloseable {
 
   /** A command of this command line, with no other PAYRELAY variables than those given. */
   static BenchProcess ours(
-      Path folder, List<String> javaOptions, Map<String, String> environment, String command) {
+      Path folder,
+      List<String> javaOptions,
+      Map<String, String> environment,
+      String command,
+      String... arguments) {
     List<String> line = new ArrayList<>();
     line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     line.addAll(javaOptions);
     line.add("-D" + ENDS_WITH_PROPERTY + "=" + ProcessHandle.current().pid());
     line.addAll(List.of("-cp", System.getProperty("java.class.path"), MAIN, command));
+    line.addAll(List.of(arguments));
     return start(folder, command, line, environment);
   }
 
@@ -103,6 +108,14 @@ final class BenchProcess implements AutoCloseable {
   /** CPU time that it has used so far, in all of its threads. */
   Duration cpu() {
     return process.info().totalCpuDuration().orElse(Duration.ZERO);
+  }
+
+  /** CPU time of what it has started, what has ended since included; zero where nobody tells. */
+  Duration cpuOfDescendants() {
+    return process
+        .descendants()
+        .map(child -> ProcessCpu.withEnded(child.pid()))
+        .reduce(Duration.ZERO, Duration::plus);
   }
 
   /** The most memory it has had resident; 0 where the system does not tell. */

@@ -80,8 +80,12 @@ final class BenchServers implements AutoCloseable {
   }
 
   Connection connect() {
+    return connect(owner);
+  }
+
+  Connection connect(String user) {
     try {
-      return DriverManager.getConnection(jdbcUrl, owner, "any");
+      return DriverManager.getConnection(jdbcUrl, user, "any");
     } catch (SQLException e) {
       throw new PayrelayException(Category.FATAL, "PostgreSQL of the benchmark is away", e);
     }
@@ -104,6 +108,12 @@ final class BenchServers implements AutoCloseable {
             .formatted(RELAY_USER));
   }
 
+  /** A login with the rights of that group role, and what a part needs that uses it. */
+  Map<String, String> login(String user, String role) {
+    execute("CREATE ROLE %s LOGIN PASSWORD 'any' IN ROLE %s".formatted(user, role));
+    return environment(user);
+  }
+
   Map<String, String> relayEnvironment() {
     return environment(RELAY_USER);
   }
@@ -115,6 +125,16 @@ final class BenchServers implements AutoCloseable {
     environment.put("PAYRELAY_DATABASE_PASSWORD", "any");
     environment.put("PAYRELAY_KAFKA_BOOTSTRAP_SERVERS", bootstrapServers);
     return environment;
+  }
+
+  /** CPU time of Kafka's process so far. */
+  Duration kafkaCpu() {
+    return infra.cpu();
+  }
+
+  /** CPU time of all of PostgreSQL's processes so far. */
+  Duration postgresCpu() {
+    return infra.cpuOfDescendants();
   }
 
   @Override

@@ -2,7 +2,6 @@ package io.payrelay.workbench;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import io.payrelay.relay.RelayFaults;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -13,52 +12,70 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 
 /**
- * A relay in a JVM of its own that can be killed and started again. Each life has a name of its
- * own, which the lease then shows. Belongs to one thread, but for {@link #close}.
+ * A part in a JVM of its own that can be killed, frozen and started again. Each life has a name of
+ * its own, which its leases then show. Belongs to one thread, but for {@link #close}.
  */
-final class RelayProcess implements AutoCloseable {
+final class ChaosProcess implements AutoCloseable {
 
+  private final Kind kind;
   private final String name;
   private final Map<String, String> environment;
   private final Path log;
   private final String archiveOption;
   private int lives;
   private volatile Process process;
+  private volatile @Nullable Process freezer;
   private CompletableFuture<Death> death;
   private volatile boolean ready;
+
+  /** What runs in it: a hidden command, and the variable that names a life. */
+  enum Kind {
+    RELAY(ChaosRelayChild.NAME, "PAYRELAY_RELAY_INSTANCE_NAME"),
+    WORKER(ChaosWorkerChild.NAME, "PAYRELAY_CHARGE_INSTANCE");
+
+    private final String command;
+    private final String nameVariable;
+
+    Kind(String command, String nameVariable) {
+      this.command = command;
+      this.nameVariable = nameVariable;
+    }
+  }
 
   /** When and how a process ended. */
   record Death(long atNs, long wallMs, int exitCode) {
 
     /** By kill -9, or as if: not of its own will. */
     boolean killed() {
-      return exitCode == ChaosRelayChild.EXIT_KILLED;
+      return exitCode == ChaosChild.EXIT_KILLED;
     }
   }
 
   @SuppressWarnings("NullAway.Init") // launch() sets them.
-  private RelayProcess(
-      String name, Map<String, String> environment, Path folder, String archiveOption) {
+  private ChaosProcess(
+      Kind kind, String name, Map<String, String> environment, Path folder, String archiveOption) {
+    this.kind = kind;
     this.name = name;
     this.environment = environment;
     this.log = folder.resolve(name + ".log");
-    this.archiveOption = archiveOption + folder.resolve("relay.jsa");
+    this.archiveOption = archiveOption + folder.resolve("classes.jsa");
     launch();
   }
 
   /** Starts the first life; each life takes its classes from what a rehearsal left behind. */
-  static RelayProcess start(String name, Map<String, String> environment, Path folder) {
-    return new RelayProcess(name, environment, folder, "-XX:SharedArchiveFile=");
+  static ChaosProcess start(Kind kind, String name, Map<String, String> environment, Path folder) {
+    return new ChaosProcess(kind, name, environment, folder, "-XX:SharedArchiveFile=");
   }
 
   /**
    * Starts one that leaves its loaded classes in the folder when it is stopped: later ones need
    * half the processor time to be there again.
    */
-  static RelayProcess startRehearsal(Map<String, String> environment, Path folder) {
-    return new RelayProcess("rehearsal", environment, folder, "-XX:ArchiveClassesAtExit=");
+  static ChaosProcess startRehearsal(Kind kind, Map<String, String> environment, Path folder) {
+    return new ChaosProcess(kind, "rehearsal", environment, folder, "-XX:ArchiveClassesAtExit=");
   }
 
   /** Starts the next life; the one before must have ended. */
@@ -71,11 +88,11 @@ final class RelayProcess implements AutoCloseable {
     command.addAll(List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
     command.addAll(List.of("-Xlog:disable", archiveOption));
     command.addAll(List.of("-cp", System.getProperty("java.class.path")));
-    command.addAll(List.of(WorkbenchMain.class.getName(), ChaosRelayChild.NAME));
+    command.addAll(List.of(WorkbenchMain.class.getName(), kind.command));
     ProcessBuilder builder =
         new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()));
     Map<String, String> variables = new HashMap<>(environment);
-    variables.put("PAYRELAY_RELAY_INSTANCE_NAME", lifeName());
+    variables.put(kind.nameVariable, lifeName());
     builder.environment().keySet().removeIf(variable -> variable.startsWith("PAYRELAY_"));
     builder.environment().putAll(variables);
     try {
@@ -95,7 +112,7 @@ final class RelayProcess implements AutoCloseable {
     }
   }
 
-  /** As the lease's owner begins. */
+  /** As the owner of its leases begins. */
   String lifeName() {
     return name + "." + lives;
   }
@@ -111,13 +128,13 @@ final class RelayProcess implements AutoCloseable {
   }
 
   /** Tells it to die at a point; it may end before it reads that. */
-  void dieAt(RelayFaults.Point point, int pass) {
-    order(point + " " + pass);
+  void dieAt(Enum<?> point, int pass) {
+    order(point.name() + " " + pass);
   }
 
   /** Tells it to end in order. */
   void stop() {
-    order(ChaosRelayChild.STOP);
+    order(ChaosChild.STOP);
   }
 
   private void order(String line) {
@@ -139,9 +156,34 @@ final class RelayProcess implements AutoCloseable {
     return new Death(killedNs, found.wallMs(), found.exitCode());
   }
 
+  /**
+   * SIGSTOP now, SIGCONT after so many seconds. One process of the shell does both: should we end
+   * meanwhile, nothing stays frozen.
+   */
+  void freeze(int seconds) {
+    long pid = process.pid();
+    String script = "kill -STOP " + pid + "; sleep " + seconds + "; kill -CONT " + pid;
+    try {
+      freezer = new ProcessBuilder("sh", "-c", script).start();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Whether it cannot do anything now. */
+  boolean frozen() {
+    Process running = freezer;
+    return running != null && running.isAlive();
+  }
+
   @Override
   public void close() {
     process.destroyForcibly();
+    Process running = freezer;
+    if (running != null) {
+      running.descendants().forEach(ProcessHandle::destroyForcibly);
+      running.destroyForcibly();
+    }
   }
 
   private void readLines(Process from) {

@@ -1,0 +1,28 @@
+package io.payrelay.app.replay;
+
+/** What a record does when it is read again. */
+public enum Effect {
+  /** Its payment has its end: nothing happens. */
+  TERMINAL("terminal"),
+  /** Its payment is being worked on: it is only asked about, not charged again. */
+  UNRESOLVED("unresolved"),
+  /** Nothing was done for its payment yet: it is charged. */
+  NEW("new"),
+  /** There is no such payment: it becomes a dead letter. */
+  NO_PAYMENT("no payment"),
+  /** It is no event that can be read: it becomes a dead letter. */
+  UNREADABLE("unreadable"),
+  /** An event of another topic: what it does is known to the group's own program only. */
+  READABLE("readable");
+
+  private final String title;
+
+  Effect(String title) {
+    this.title = title;
+  }
+
+  /** As the head of a column. */
+  public String title() {
+    return title;
+  }
+}
