@@ -6,6 +6,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
@@ -25,16 +26,41 @@ public final class OperationStore {
   /** Unresolved operations as they are now. */
   public record Backlog(long unknownCount, long unknownAgeMaxMs, long dueCount, long openCases) {}
 
-  /** Makes the charge of an unresolved payment ask the provider now instead of later. */
-  public void queryNow(Handle tx, String paymentId) {
+  /**
+   * Makes the charges of unresolved payments ask the provider now instead of later. Where a call or
+   * a query is in flight, its answer may be older than the hint: another one follows it at once.
+   */
+  public void queryNow(Handle tx, Collection<String> paymentIds) {
+    query(tx, paymentIds, false);
+  }
+
+  /**
+   * The same for payments that have their end, which somebody contradicts: the provider is asked
+   * until it has answered once. The end stays, the answer is evidence for a person.
+   */
+  public void queryThoughSettled(Handle tx, Collection<String> paymentIds) {
+    query(tx, paymentIds, true);
+  }
+
+  private static void query(Handle tx, Collection<String> paymentIds, boolean though) {
+    if (paymentIds.isEmpty()) {
+      return;
+    }
+    // In the order in which finish() takes them.
     tx.createUpdate(
             """
             UPDATE payrelay.operation
-            SET next_action = 'QUERY', next_action_at = clock_timestamp(), updated_at = clock_timestamp()
-            WHERE payment_id = :payment_id AND kind = 'CHARGE' AND call_count > 0
-              AND (next_action_at IS NULL OR next_action_at > clock_timestamp())
+            SET next_action = CASE WHEN next_action_at <= clock_timestamp() THEN next_action ELSE 'QUERY' END,
+              next_action_at = least(next_action_at, clock_timestamp()),
+              hinted_at = clock_timestamp(), ask_settled = ask_settled OR :though,
+              updated_at = clock_timestamp()
+            WHERE operation_id IN (
+              SELECT operation_id FROM payrelay.operation
+              WHERE payment_id = ANY (:payment_ids) AND kind = 'CHARGE' AND call_count > 0
+              ORDER BY operation_id FOR UPDATE)
             """)
-        .bind("payment_id", paymentId)
+        .bindArray("payment_ids", String.class, paymentIds)
+        .bind("though", though)
         .execute();
   }
 
@@ -84,7 +110,7 @@ public final class OperationStore {
 
   /**
    * Claims due operations of a provider, the longest due first. One whose payment has its end is
-   * closed instead; an attempt whose lease is over is finished as ABANDONED and followed by a new
+   * closed instead, or, where that end is contradicted, asked about and never called; an attempt whose lease is over is finished as ABANDONED and followed by a new
    * one; a call whose key is not safe any more becomes a query. So does the first call for a
    * payment that is older than a key is safe: where a backup was restored, there may have been a
    * call that nobody here knows of.
@@ -134,10 +160,13 @@ public final class OperationStore {
               SET finished_at = clock_timestamp(), outcome = :outcome, http_status = :http_status,
                 response_body = :response_body, detail = :detail
               WHERE attempt_id = :attempt_id AND finished_at IS NULL
-              RETURNING operation_id)
+              RETURNING operation_id, started_at)
             UPDATE payrelay.operation o
             SET next_action = :next, updated_at = clock_timestamp(),
-              next_action_at = CASE WHEN :next IS NULL THEN NULL ELSE clock_timestamp() + :delay::interval END
+              next_action_at = CASE WHEN :next IS NULL THEN NULL
+                WHEN :next = 'QUERY' AND o.hinted_at > done.started_at THEN clock_timestamp()
+                ELSE clock_timestamp() + :delay::interval END,
+              ask_settled = o.ask_settled AND NOT :answered
             FROM done WHERE o.operation_id = done.operation_id
             """);
     attempts.stream()
@@ -147,6 +176,7 @@ public final class OperationStore {
                 batch
                     .bind("attempt_id", one.attemptId())
                     .bind("outcome", one.outcome().name())
+                    .bind("answered", one.outcome().answered() || one.next() == null)
                     .bind("http_status", one.httpStatus() == 0 ? null : one.httpStatus())
                     .bind("response_body", one.httpStatus() == 0 ? null : one.responseBody())
                     .bind("detail", one.detail())
@@ -185,7 +215,7 @@ public final class OperationStore {
   private static List<Due> due(Handle tx, String provider, int limit) {
     return tx.createQuery(
             """
-            SELECT o.operation_id, p.status IN ('SUCCEEDED', 'FAILED') AS settled,
+            SELECT o.operation_id, p.status IN ('SUCCEEDED', 'FAILED') AND NOT o.ask_settled AS settled,
               EXISTS (SELECT FROM payrelay.attempt a
                 WHERE a.operation_id = o.operation_id AND a.finished_at IS NULL) AS in_flight
             FROM payrelay.operation o JOIN payrelay.payment p ON p.payment_id = o.payment_id
@@ -215,7 +245,8 @@ public final class OperationStore {
             WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
             chosen AS (
               SELECT o.operation_id, o.call_count + o.query_count + 1 AS attempt_number,
-                CASE WHEN o.next_action = 'CALL' AND (coalesce(o.key_safe_until <= clock.now, false)
+                CASE WHEN p.status IN ('SUCCEEDED', 'FAILED') THEN 'QUERY'
+                  WHEN o.next_action = 'CALL' AND (coalesce(o.key_safe_until <= clock.now, false)
                     OR (o.key_safe_until IS NULL AND o.call_count + o.query_count = 0
                       AND p.created_at + :key_safe::interval <= clock.now))
                   THEN 'QUERY' ELSE o.next_action END AS kind

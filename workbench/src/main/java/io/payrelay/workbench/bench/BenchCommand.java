@@ -12,7 +12,12 @@ import picocli.CommandLine.Spec;
     description =
         "Measures on this machine, with a PostgreSQL and a Kafka of its own. What else runs beside it shows"
             + " in the figures: compare ratios within one run.",
-    subcommands = {RelayBenchCommand.class, LatencyBenchCommand.class, CompareBenchCommand.class})
+    subcommands = {
+      RelayBenchCommand.class,
+      LatencyBenchCommand.class,
+      CompareBenchCommand.class,
+      WebhookBenchCommand.class
+    })
 @SuppressWarnings("NullAway.Init") // picocli injects.
 public final class BenchCommand implements Runnable {
 

@@ -105,6 +105,14 @@ final class BenchProcess implements AutoCloseable {
     return process.info().totalCpuDuration().orElse(Duration.ZERO);
   }
 
+  /** CPU time that the living processes it started have used so far, and those started by them. */
+  Duration descendantsCpu() {
+    return process
+        .descendants()
+        .map(one -> one.info().totalCpuDuration().orElse(Duration.ZERO))
+        .reduce(Duration.ZERO, Duration::plus);
+  }
+
   /** The most memory it has had resident; 0 where the system does not tell. */
   double peakMemoryMb() {
     Path status = Path.of("/proc", Long.toString(process.pid()), "status");

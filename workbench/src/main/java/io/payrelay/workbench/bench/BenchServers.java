@@ -59,6 +59,11 @@ final class BenchServers implements AutoCloseable {
     }
   }
 
+  /** CPU time of PostgreSQL: Kafka runs in the process that started it. */
+  Duration postgresCpu() {
+    return infra.descendantsCpu();
+  }
+
   Path folder() {
     return folder;
   }
@@ -108,7 +113,8 @@ final class BenchServers implements AutoCloseable {
     return environment(RELAY_USER);
   }
 
-  private Map<String, String> environment(String user) {
+  /** Where everything is, for a process under that login. */
+  Map<String, String> environment(String user) {
     Map<String, String> environment = new HashMap<>();
     environment.put("PAYRELAY_DATABASE_URL", jdbcUrl);
     environment.put("PAYRELAY_DATABASE_USER", user);

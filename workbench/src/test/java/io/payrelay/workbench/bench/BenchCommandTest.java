@@ -33,6 +33,8 @@ final class BenchCommandTest {
         "latency --seconds 0|--seconds takes 1 to 3600, not 0",
         "latency --warm-up-seconds 3601|--warm-up-seconds takes 0 to 3600, not 3601",
         "latency --rate 20000 --seconds 3600|is more than 5000000 events",
+        "webhooks --rate 20001|--rate takes 0 to 20000, not 20001",
+        "webhooks --connections 0|--connections takes 1 to 1000, not 0",
         "compare|Missing required options: '--peer-home=DIR', '--peer-java-home=DIR'",
         "compare --peer-home /none --peer-java-home /none|--peer-home names /none, which holds no Debezium Server",
       })
