@@ -101,9 +101,7 @@ final class EventStore {
                 known.put(
                     new Key(row.getString(1), row.getString(2)),
                     new Known(
-                        row.getBytes(3),
-                        Disposition.valueOf(row.getString(4)),
-                        row.getString(5)));
+                        row.getBytes(3), Disposition.valueOf(row.getString(4)), row.getString(5)));
               }
               return known.size();
             })

@@ -95,8 +95,7 @@ final class Ingest implements AutoCloseable {
     for (int i = 0; i < WRITERS; i++) {
       // A step fails only where the thread is to end: nothing is tried again by the loop.
       writers.add(
-          WorkerLoop.start(
-              "webhook-writer-" + i, this::step, Duration.ZERO, backoff, deadline));
+          WorkerLoop.start("webhook-writer-" + i, this::step, Duration.ZERO, backoff, deadline));
     }
   }
 
@@ -180,8 +179,7 @@ final class Ingest implements AutoCloseable {
     try {
       Instant now = clock.instant();
       receipts =
-          Redo.untilDone(
-              TOGETHER_TRIES, () -> commit(tx -> writer.together(tx, deliveries, now)));
+          Redo.untilDone(TOGETHER_TRIES, () -> commit(tx -> writer.together(tx, deliveries, now)));
     } catch (RuntimeException e) {
       if (Failures.concernsOne(e) || waitedForALock(e)) {
         // One of them, and nobody knows which: its own transaction tells.
@@ -246,8 +244,7 @@ final class Ingest implements AutoCloseable {
   }
 
   /** Null, and nothing written, where the work returns null. */
-  private <T> @Nullable T commit(
-      HandleCallback<@Nullable T, RuntimeException> work) {
+  private <T> @Nullable T commit(HandleCallback<@Nullable T, RuntimeException> work) {
     return jdbi.inTransaction(
         tx -> {
           T result = work.withHandle(tx);

@@ -121,7 +121,8 @@ public final class ParkedMatcher implements Worker {
       if (event == null || !Ingest.isItsOwn(e)) {
         // Also where a privilege is missing: others may do, and a person finds the log.
         throw Failures.categoryOf(e) == Category.FATAL
-            ? new PayrelayException(Category.RETRIABLE, "Parked webhook events cannot be applied", e)
+            ? new PayrelayException(
+                Category.RETRIABLE, "Parked webhook events cannot be applied", e)
             : e;
       }
       done = Optional.of(fail(event, Delivery.reason(e)));

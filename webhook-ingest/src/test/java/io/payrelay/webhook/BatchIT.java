@@ -230,8 +230,7 @@ class BatchIT {
     Held held = new Held();
     try (Ingest ingest = ingest(held, 1)) {
       occupy(ingest, held);
-      CompletableFuture<Receipt> waits =
-          receive(ingest, late, event("charge.succeeded", payment));
+      CompletableFuture<Receipt> waits = receive(ingest, late, event("charge.succeeded", payment));
       assertThatThrownBy(() -> receive(ingest, newEventId(), event("charge.pending", payment)))
           .isInstanceOf(RejectedExecutionException.class);
       // Its sender has been told to deliver again.
@@ -283,8 +282,7 @@ class BatchIT {
   }
 
   private static Delivery delivery(String eventId, String body) {
-    return Delivery.read(
-        adapter, request(eventId, body), "key", InstantSource.system().instant());
+    return Delivery.read(adapter, request(eventId, body), "key", InstantSource.system().instant());
   }
 
   private static WebhookRequest request(String eventId, String body) {

@@ -106,8 +106,7 @@ class EventOrderIT {
             Duration.ofSeconds(30));
     Instant now = InstantSource.system().instant();
     List<@Nullable Receipt> receipts =
-        Redo.untilDone(
-            () -> fixture.owner.inTransaction(tx -> writer.together(tx, batch, now)));
+        Redo.untilDone(() -> fixture.owner.inTransaction(tx -> writer.together(tx, batch, now)));
     for (int i = 0; i < batch.size(); i++) {
       if (receipts.get(i) == null) {
         // The matcher was at work on its payment.
@@ -143,8 +142,7 @@ class EventOrderIT {
   private static Delivery delivery(WebhookAdapter adapter, String body) {
     return Delivery.read(
         adapter,
-        new WebhookRequest(
-            Map.of("webhook-id", IngestFixture.newEventId()), body.getBytes(UTF_8)),
+        new WebhookRequest(Map.of("webhook-id", IngestFixture.newEventId()), body.getBytes(UTF_8)),
         "key",
         InstantSource.system().instant());
   }
@@ -161,7 +159,8 @@ class EventOrderIT {
 
   private static String stripe(String kind, String payment) {
     return switch (kind) {
-      case "processing" -> stripeEvent("payment_intent.processing", intent(payment, "processing", ""));
+      case "processing" ->
+          stripeEvent("payment_intent.processing", intent(payment, "processing", ""));
       case "succeeded" -> stripeEvent("payment_intent.succeeded", intent(payment, "succeeded", ""));
       case "failed" ->
           stripeEvent(
@@ -172,8 +171,7 @@ class EventOrderIT {
                   "\"last_payment_error\":{\"code\":\"card_declined\"},"));
       case "refunded" -> stripeEvent("refund.created", part("re_", "refund", payment, "succeeded"));
       case "disputed" ->
-          stripeEvent(
-              "charge.dispute.created", part("dp_", "dispute", payment, "needs_response"));
+          stripeEvent("charge.dispute.created", part("dp_", "dispute", payment, "needs_response"));
       case "won" -> stripeEvent("charge.dispute.closed", part("dp_", "dispute", payment, "won"));
       default -> throw new IllegalArgumentException(kind);
     };

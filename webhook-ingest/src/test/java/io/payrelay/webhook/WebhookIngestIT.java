@@ -275,7 +275,8 @@ class WebhookIngestIT {
         .isEqualTo(expected.isEmpty() ? List.of() : List.of(expected));
     assertThat(queryIsDue(payment)).isEqualTo(!expected.isEmpty());
     assertThat(
-            fixture.text("SELECT ask_settled FROM payrelay.operation WHERE payment_id = ?", payment))
+            fixture.text(
+                "SELECT ask_settled FROM payrelay.operation WHERE payment_id = ?", payment))
         .isEqualTo(expected.isEmpty() ? "f" : "t");
   }
 
@@ -324,7 +325,9 @@ class WebhookIngestIT {
     assertThat(fixture.ingest.reprocess("simulator", "evt_none")).isEmpty();
   }
 
-  /** Scenario 9, statamic-cargo PR 195: a late save of the call's own answer overwrote the webhook. */
+  /**
+   * Scenario 9, statamic-cargo PR 195: a late save of the call's own answer overwrote the webhook.
+   */
   @Test
   void keepsTheWebhooksSuccessWhereTheAnswerOfTheCallIsWrittenLater() {
     String payment = fixture.payment();
@@ -403,8 +406,7 @@ class WebhookIngestIT {
   private static void answered(Handle tx, String payment, Observation observation) {
     Instant now = InstantSource.system().instant();
     Fact fact =
-        Fact.plain(
-            FactSource.RESPONSE, "simulator", payment, observation, null, now, Map.of());
+        Fact.plain(FactSource.RESPONSE, "simulator", payment, observation, null, now, Map.of());
     new FactStore().apply(tx, List.of(fact), now);
   }
 

@@ -149,7 +149,9 @@ public final class LedgerStore {
         .bindArray("kinds", String.class, column(postings, posting -> posting.kind().name()))
         .bindArray("payment_ids", String.class, column(postings, Posting::paymentId))
         .bindArray(
-            "reversed", Long.class, column(postings, posting -> reversed.get(posting.businessKey())))
+            "reversed",
+            Long.class,
+            column(postings, posting -> reversed.get(posting.businessKey())))
         .bindArray(
             "events_at", String.class, column(postings, posting -> posting.eventAt().toString()))
         .map((row, context) -> Map.entry(row.getString("business_key"), row.getLong("posting_id")))
@@ -157,7 +159,8 @@ public final class LedgerStore {
     return ids;
   }
 
-  private static Object[] column(List<Posting> postings, Function<Posting, @Nullable Object> value) {
+  private static Object[] column(
+      List<Posting> postings, Function<Posting, @Nullable Object> value) {
     return postings.stream().map(value).toArray();
   }
 

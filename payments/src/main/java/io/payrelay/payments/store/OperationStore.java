@@ -110,10 +110,10 @@ public final class OperationStore {
 
   /**
    * Claims due operations of a provider, the longest due first. One whose payment has its end is
-   * closed instead, or, where that end is contradicted, asked about and never called; an attempt whose lease is over is finished as ABANDONED and followed by a new
-   * one; a call whose key is not safe any more becomes a query. So does the first call for a
-   * payment that is older than a key is safe: where a backup was restored, there may have been a
-   * call that nobody here knows of.
+   * closed instead, or, where that end is contradicted, asked about and never called; an attempt
+   * whose lease is over is finished as ABANDONED and followed by a new one; a call whose key is not
+   * safe any more becomes a query. So does the first call for a payment that is older than a key is
+   * safe: where a backup was restored, there may have been a call that nobody here knows of.
    */
   public List<Claim> claim(Handle tx, String provider, int limit, ClaimTerms terms) {
     List<Due> due = due(tx, provider, limit);

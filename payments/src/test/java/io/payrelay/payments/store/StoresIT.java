@@ -89,8 +89,7 @@ class StoresIT {
         .jdbi()
         .useTransaction(
             tx ->
-                new OperationStore()
-                    .queryNow(tx, List.of("query_001", "query_002", "query_003")));
+                new OperationStore().queryNow(tx, List.of("query_001", "query_002", "query_003")));
 
     assertThat(
             database.column(

@@ -44,9 +44,9 @@ public final class Failures {
   }
 
   /**
-   * Is it the failure of the one item at work (its values, or our own code on them) or of the moment
-   * it met another? All else, a missing privilege or table among it, is the state of the database or
-   * of our configuration: it would be every item's, and passes or is repaired.
+   * Is it the failure of the one item at work (its values, or our own code on them) or of the
+   * moment it met another? All else, a missing privilege or table among it, is the state of the
+   * database or of our configuration: it would be every item's, and passes or is repaired.
    */
   public static boolean concernsOne(Throwable failure) {
     String state = sqlState(failure);

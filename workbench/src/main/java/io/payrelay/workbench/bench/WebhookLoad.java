@@ -110,8 +110,7 @@ final class WebhookLoad {
       answers.merge(statuses[i] == 0 ? "broken off" : "" + statuses[i], 1, Integer::sum);
     }
     BitSet ofLoad = answered.get(load.warmUpEvents(), load.total());
-    long[] good =
-        ofLoad.stream().mapToLong(i -> tookNs[load.warmUpEvents() + i]).toArray();
+    long[] good = ofLoad.stream().mapToLong(i -> tookNs[load.warmUpEvents() + i]).toArray();
     return new Figures(
         load.ratePerS(),
         good.length / seconds,

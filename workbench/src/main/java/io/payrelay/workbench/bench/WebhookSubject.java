@@ -61,8 +61,7 @@ final class WebhookSubject {
   }
 
   BenchProcess start() {
-    Map<String, String> environment =
-        new HashMap<>(servers.environment(DatabaseUsers.INGEST));
+    Map<String, String> environment = new HashMap<>(servers.environment(DatabaseUsers.INGEST));
     environment.putAll(DemoSettings.ingest());
     return BenchProcess.ours(servers.folder(), javaOptions, environment, "webhook-ingest");
   }
