@@ -151,13 +151,15 @@ final class Acceptance {
     }
     exceptions.open(tx, cases);
     Set<String> accepted = operations.accept(tx, wanted);
+    List<String> asked = new ArrayList<>();
     for (NewOperation operation : wanted) {
       Payment payment = rows.get(operation.paymentId());
-      boolean asked = payment != null && payment.status() == PaymentStatus.UNKNOWN;
-      if (asked && !accepted.contains(operation.paymentId())) {
-        operations.queryNow(tx, operation.paymentId());
+      boolean unknown = payment != null && payment.status() == PaymentStatus.UNKNOWN;
+      if (unknown && !accepted.contains(operation.paymentId())) {
+        asked.add(operation.paymentId());
       }
     }
+    operations.queryNow(tx, asked);
     return verdicts;
   }
 

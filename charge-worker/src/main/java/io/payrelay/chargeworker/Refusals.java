@@ -1,9 +1,6 @@
 package io.payrelay.chargeworker;
 
-import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.Failures;
-import io.payrelay.platform.errors.PayrelayException;
-import java.sql.SQLException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,7 +29,7 @@ final class Refusals {
         if (!concernsOne(e)) {
           throw e;
         }
-        if (tries >= TRIES_MAX || !ofTheMoment(Failures.sqlState(e))) {
+        if (tries >= TRIES_MAX || !Failures.ofTheMoment(e)) {
           return e;
         }
       }
@@ -41,32 +38,12 @@ final class Refusals {
 
   /** A conflict with somebody else, or something wrong with one item: not the database away. */
   static boolean concernsOne(RuntimeException failure) {
-    String state = Failures.sqlState(failure);
-    Category category = Failures.categoryOf(failure);
-    return category == Category.REJECTED
-        || ofTheMoment(state)
-        // Program limits: a value that no index takes.
-        || (state != null && state.startsWith("54"))
-        // A fault of our own code on this item's values: without a word of the database.
-        || (category == Category.FATAL && !saysWhatItIs(failure));
+    return Failures.concernsOne(failure);
   }
 
   /** What goes into keys and logs: never a message, which quotes values. */
   static String reason(RuntimeException failure) {
     String state = Failures.sqlState(failure);
     return state == null ? failure.getClass().getSimpleName() : state;
-  }
-
-  private static boolean ofTheMoment(@Nullable String sqlState) {
-    return sqlState != null && (sqlState.equals("23505") || sqlState.startsWith("40"));
-  }
-
-  private static boolean saysWhatItIs(Throwable failure) {
-    for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
-      if (cause instanceof SQLException || cause instanceof PayrelayException) {
-        return true;
-      }
-    }
-    return false;
   }
 }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.payrelay.payments.lifecycle.PaymentStatus;
+import io.payrelay.payments.store.OperationStore;
 import io.payrelay.providers.generic.GenericProvider;
 import io.payrelay.simulator.Fault;
 import io.payrelay.simulator.FaultProfile;
@@ -61,6 +62,30 @@ class ChargeWorkerIT {
         .extracting(SimulatedCharge::id, SimulatedCharge::idempotencyKey)
         .containsExactly(
             fixture.payment(id).providerTransactionId(), Acceptance.idempotencyKey(id));
+  }
+
+  /** The end stays; what the provider says of it is kept with the attempt, for a person. */
+  @Test
+  void asksOnceAboutAnEndThatSomebodyContradicts() throws Exception {
+    ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig());
+    fixture.worker(fixture.provider(simulator), FAST);
+    String id = fixture.pay("pm_card");
+    awaitStatus(id, PaymentStatus.SUCCEEDED);
+    await().until(() -> fixture.nextAction(id).equals("none"));
+
+    fixture
+        .workerJdbi()
+        .useTransaction(tx -> new OperationStore().queryThoughSettled(tx, List.of(id)));
+
+    await()
+        .untilAsserted(
+            () ->
+                assertThat(fixture.attempts(id))
+                    .containsExactly("CALL SUCCEEDED", "QUERY SUCCEEDED"));
+    assertThat(fixture.nextAction(id)).isEqualTo("none");
+    assertThat(fixture.payment(id).version()).isEqualTo(3);
+    assertThat(fixture.exceptions(id)).isEmpty();
+    assertThat(ChargeFixture.charges(simulator, id)).hasSize(1);
   }
 
   // Source: docs.stripe.com/api/idempotent_requests (a cached 500), medusa #16398.

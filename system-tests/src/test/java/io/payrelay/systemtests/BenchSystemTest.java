@@ -61,6 +61,23 @@ final class BenchSystemTest {
     }
   }
 
+  @Test
+  @Timeout(300)
+  void webhooksAreAllStoredAndTheirPaymentsConfirmed() throws Exception {
+    JsonNode report =
+        bench("webhooks", "--events", "300", "--warm-up-events", "100", "--connections", "8")
+            .path("webhooks");
+
+    assertThat(report.path("answers").path("204").asInt()).isEqualTo(400);
+    assertThat(report.path("not_stored").asInt(-1)).isZero();
+    assertThat(report.path("not_confirmed").asInt(-1)).isZero();
+    assertThat(report.path("webhooks_per_s").asDouble()).isPositive();
+    assertThat(report.path("latency").path("p50_ms").asDouble())
+        .isPositive()
+        .isLessThanOrEqualTo(report.path("latency").path("p99_ms").asDouble());
+    assertThat(report.path("ingest_cpu_seconds_per_million").asDouble()).isPositive();
+  }
+
   private JsonNode bench(String... arguments) throws Exception {
     Path file = folder.resolve("report.json");
     List<String> line = new ArrayList<>(List.of("bench"));

@@ -15,8 +15,16 @@ import io.payrelay.payments.store.OperationStore;
 import io.payrelay.payments.store.RefundOperationStore;
 import io.payrelay.providers.WebhookEvent;
 import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
 import org.jdbi.v3.core.Handle;
 import org.jspecify.annotations.Nullable;
 
@@ -37,58 +45,120 @@ final class Applier {
       @Nullable String paymentId,
       @Nullable String traceId) {}
 
+  /** Applies one event. */
   Applied apply(Handle tx, WebhookEvent event, Instant now) {
+    return apply(tx, List.of(event), now).get(0);
+  }
+
+  /**
+   * Applies events in the order given, all in a few statements.
+   *
+   * @return what became of each, in the same order
+   */
+  List<Applied> apply(Handle tx, List<WebhookEvent> events, Instant now) {
+    List<@Nullable String> paymentIds = paymentIds(tx, events);
+    List<Fact> about = new ArrayList<>();
+    for (int i = 0; i < events.size(); i++) {
+      String paymentId = paymentIds.get(i);
+      if (paymentId != null) {
+        events.get(i).facts().forEach(fact -> about.add(fact.about(paymentId)));
+      }
+    }
+    Iterator<FactStore.Applied> decided =
+        about.isEmpty() ? Collections.emptyIterator() : facts.apply(tx, about, now).iterator();
+    Hints hints = new Hints();
+    List<Applied> results = new ArrayList<>();
+    for (int i = 0; i < events.size(); i++) {
+      results.add(result(events.get(i), paymentIds.get(i), decided, hints));
+    }
+    // An event is a hint: what it leaves open is settled by the provider's own answer.
+    operations.keepReferences(tx, hints.references);
+    operations.queryNow(tx, hints.payments);
+    operations.queryThoughSettled(tx, hints.settled);
+    hints.refunds.forEach(refundId -> refundOperations.queryNow(tx, refundId));
+    return results;
+  }
+
+  /** Takes what was decided on the event's facts from the iterator. */
+  private static Applied result(
+      WebhookEvent event,
+      @Nullable String paymentId,
+      Iterator<FactStore.Applied> decided,
+      Hints hints) {
     if (event.facts().isEmpty()) {
       return new Applied(Disposition.UNKNOWN_TYPE, null, event.paymentId(), null);
     }
-    String paymentId =
-        event.paymentId() == null
-            ? holder(tx, event.facts().get(0)).orElse(null)
-            : event.paymentId();
     if (paymentId == null) {
       return new Applied(
           Disposition.PARKED, "no payment holds this provider transaction yet", null, null);
     }
-    List<Fact> about = event.facts().stream().map(fact -> fact.about(paymentId)).toList();
-    List<FactStore.Applied> applied = facts.apply(tx, about, now);
-    Applied result = null;
-    for (FactStore.Applied one : applied) {
+    Applied result = new Applied(Disposition.PARKED, "no such payment yet", paymentId, null);
+    boolean found = false;
+    for (int i = 0; i < event.facts().size(); i++) {
+      FactStore.Applied one = decided.next();
       Payment before = one.before();
       Decision decision = one.decision();
       if (before == null || decision == null) {
-        return new Applied(Disposition.PARKED, "no such payment yet", paymentId, null);
+        continue;
       }
-      keepReference(tx, before, one.fact(), decision);
       boolean hint =
           event.asksProvider() || one.fact().observation() == Observation.FAILURE_REPORTED;
+      hints.keepReference(before, one.fact(), decision);
       RefundDecision refund = one.refund();
       if (refund != null) {
         if (wantsQuery(refund, hint)) {
-          refundOperations.queryNow(tx, refund.result().refundId());
+          hints.refunds.add(refund.result().refundId());
         }
       } else if (wantsQuery(before, decision, hint)) {
-        // An event is a hint: what it leaves open is settled by the provider's own answer.
-        operations.queryNow(tx, paymentId);
+        hints.payments.add(paymentId);
+      } else if (decision.note() == Note.CONFLICTING) {
+        hints.settled.add(paymentId);
       }
       Applied next = refund == null ? disposition(before, decision) : disposition(before, refund);
-      if (result == null || weight(next) > weight(result)) {
+      if (!found || weight(next) > weight(result)) {
         result = next;
       }
-    }
-    if (result == null) {
-      throw new IllegalStateException("facts were given and none was applied");
+      found = true;
     }
     return result;
   }
 
-  /** What the provider calls a charge that has no end yet: it may have to be asked by that name. */
-  private void keepReference(Handle tx, Payment before, Fact fact, Decision decision) {
-    String reference = fact.providerTransactionId();
-    if (reference != null
-        && fact.provider().equals(before.provider())
-        && !decision.result(before).status().terminal()) {
-      operations.keepReference(tx, before.paymentId(), reference);
+  /** What a batch leaves to do with the operations. */
+  private static final class Hints {
+    private final Set<String> payments = new TreeSet<>();
+    private final Set<String> settled = new TreeSet<>();
+    private final Set<String> refunds = new TreeSet<>();
+    private final Map<String, String> references = new TreeMap<>();
+
+    /** What the provider calls a charge without an end yet: it may have to be asked by that name. */
+    void keepReference(Payment before, Fact fact, Decision decision) {
+      String reference = fact.providerTransactionId();
+      if (reference != null
+          && fact.provider().equals(before.provider())
+          && !decision.result(before).status().terminal()) {
+        references.putIfAbsent(before.paymentId(), reference);
+      }
     }
+  }
+
+  /** Of each event the payment it is about, as far as it is named or known. */
+  private List<@Nullable String> paymentIds(Handle tx, List<WebhookEvent> events) {
+    Map<String, String> named = new HashMap<>();
+    List<@Nullable String> paymentIds = new ArrayList<>();
+    for (WebhookEvent event : events) {
+      String paymentId = event.paymentId();
+      for (Fact fact : event.facts()) {
+        if (paymentId == null && fact.providerTransactionId() != null) {
+          // What this batch itself is about to write nobody can look up yet.
+          String transaction = fact.provider() + ":" + fact.providerTransactionId();
+          paymentId = holder(tx, fact).orElse(named.get(transaction));
+        } else if (fact.observation() == Observation.SUCCEEDED && paymentId != null) {
+          named.putIfAbsent(fact.provider() + ":" + fact.providerTransactionId(), paymentId);
+        }
+      }
+      paymentIds.add(paymentId);
+    }
+    return paymentIds;
   }
 
   private Optional<String> holder(Handle tx, Fact fact) {

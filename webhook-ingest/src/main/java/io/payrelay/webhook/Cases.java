@@ -34,34 +34,39 @@ final class Cases {
         fact == null ? now : fact.observedAt());
   }
 
-  /** One event id with two meanings: a provider's bug, or somebody who holds the secret. */
+  /**
+   * One event id with two meanings: a provider's bug, or somebody who holds the secret.
+   *
+   * @param kept whether the second body is in provider_event_conflict, beside the first
+   */
   static ExceptionCase conflicting(
-      String provider,
-      String eventId,
-      @Nullable String paymentId,
-      byte[] first,
-      byte[] second,
-      String keyId,
-      Instant now) {
-    String digest = HexFormat.of().formatHex(second);
+      EventStore.NewEvent second, EventStore.Known first, boolean kept, Instant now) {
+    String digest = HexFormat.of().formatHex(second.businessDigest());
     return new ExceptionCase(
-        "WEBHOOK_CONFLICT:" + provider + ":" + eventId + ":" + digest.substring(0, 16),
+        "WEBHOOK_CONFLICT:"
+            + second.provider()
+            + ":"
+            + second.eventId()
+            + ":"
+            + digest.substring(0, 16),
         ExceptionKind.WEBHOOK_CONFLICT,
-        paymentId,
-        provider,
+        first.paymentId(),
+        second.provider(),
         null,
         null,
         null,
         null,
         Map.of(
             "event_id",
-            eventId,
+            second.eventId(),
             "first_business_digest",
-            HexFormat.of().formatHex(first),
+            HexFormat.of().formatHex(first.businessDigest()),
             "second_business_digest",
             digest,
             "second_key_id",
-            keyId),
+            second.keyId(),
+            "second_body",
+            kept ? "kept in provider_event_conflict" : "not kept: too many for this event"),
         now);
   }
 

@@ -8,11 +8,17 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.time.OffsetDateTime;
+import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
+import java.util.SortedMap;
+import java.util.function.Function;
 import org.jdbi.v3.core.Handle;
+import org.jdbi.v3.core.argument.Argument;
 import org.jspecify.annotations.Nullable;
 
 /** Rows of provider_event. Stateless, safe for any thread. */
@@ -27,6 +33,24 @@ final class EventStore {
         (extract(epoch FROM clock_timestamp() - received_at) * 1000)::bigint AS age_ms
       FROM payrelay.provider_event
       """;
+
+  /** Second bodies of one event that are kept: a few show a person what goes on. */
+  private static final int CONFLICTING_MAX = 5;
+
+  /** A lock that is held longer than this is waited for alone, not by a whole batch. */
+  private static final Duration TOGETHER_LOCK_MAX = Duration.ofMillis(250);
+
+  /** The identity of an event; sorted, so that two writers meet in one order. */
+  record Key(String provider, String eventId) implements Comparable<Key> {
+
+    private static final Comparator<Key> ORDER =
+        Comparator.comparing(Key::provider).thenComparing(Key::eventId);
+
+    @Override
+    public int compareTo(Key other) {
+      return ORDER.compare(this, other);
+    }
+  }
 
   /** What tells a repeated delivery from a contradicting one. */
   record Known(byte[] businessDigest, Disposition disposition, @Nullable String paymentId) {}
@@ -47,67 +71,134 @@ final class EventStore {
   record Parked(long count, Duration oldestAge) {}
 
   /**
-   * Looks the event up, and bounds every later statement of this transaction in the same round
-   * trip: somebody's lock on a payment must not hold the connections of the pool.
+   * Looks the events up, and bounds every later statement of this transaction in the same round
+   * trip: somebody's lock must not hold the connections of the pool.
+   *
+   * @param patient may wait for locks as long as a statement may take
    */
-  Optional<Known> known(Handle tx, String provider, String eventId, Duration statementTimeout) {
-    return tx.createQuery(
+  Map<Key, Known> known(
+      Handle tx, Collection<Key> keys, Duration statementTimeout, boolean patient) {
+    Duration lockTimeout =
+        patient || statementTimeout.compareTo(TOGETHER_LOCK_MAX) < 0
+            ? statementTimeout
+            : TOGETHER_LOCK_MAX;
+    Map<Key, Known> known = new HashMap<>();
+    tx.createQuery(
             """
-            SELECT e.business_digest, e.disposition, e.payment_id, bound.set_config
-            FROM (SELECT set_config('statement_timeout', :timeout, true)) bound
-            LEFT JOIN payrelay.provider_event e ON e.provider = :provider AND e.event_id = :event_id
+            SELECT e.provider, e.event_id, e.business_digest, e.disposition, e.payment_id, bound.of_all, bound.of_locks
+            FROM (SELECT set_config('statement_timeout', :timeout, true) AS of_all,
+                set_config('lock_timeout', :lock_timeout, true) AS of_locks) bound
+            LEFT JOIN (unnest(:providers, :event_ids) AS wanted (provider, event_id)
+              JOIN payrelay.provider_event e USING (provider, event_id)) ON true
             """)
-        .bind("provider", provider)
-        .bind("event_id", eventId)
+        .bindArray("providers", String.class, keys.stream().map(Key::provider).toList())
+        .bindArray("event_ids", String.class, keys.stream().map(Key::eventId).toList())
         .bind("timeout", Long.toString(statementTimeout.toMillis()))
+        .bind("lock_timeout", Long.toString(lockTimeout.toMillis()))
         .map(
-            (row, context) ->
-                row.getBytes(1) == null
-                    ? Optional.<Known>empty()
-                    : Optional.of(
-                        new Known(
-                            row.getBytes(1),
-                            Disposition.valueOf(row.getString(2)),
-                            row.getString(3))))
-        .one();
+            (row, context) -> {
+              if (row.getString(1) != null) {
+                known.put(
+                    new Key(row.getString(1), row.getString(2)),
+                    new Known(
+                        row.getBytes(3), Disposition.valueOf(row.getString(4)), row.getString(5)));
+              }
+              return known.size();
+            })
+        .list();
+    return known;
   }
 
-  /** Returns false where another transaction wrote this event in the same moment. */
-  boolean insert(Handle tx, NewEvent event, Applier.Applied applied, Duration matchDelay) {
+  /**
+   * Writes new events, in the order of their keys, in one statement.
+   *
+   * @return false where another transaction wrote one of them in the same moment
+   */
+  boolean insert(
+      Handle tx,
+      Map<Key, Delivery> deliveries,
+      Map<Key, Applier.Applied> outcomes,
+      Duration matchDelay) {
+    if (deliveries.isEmpty()) {
+      return true;
+    }
+    List<NewEvent> rows = deliveries.values().stream().map(Delivery::row).toList();
+    List<Applier.Applied> applied =
+        deliveries.keySet().stream().map(key -> Objects.requireNonNull(outcomes.get(key))).toList();
     return tx.createUpdate(
                 """
                 INSERT INTO payrelay.provider_event (provider, event_id, event_type, body, body_digest,
                   business_digest, headers, key_id, payment_id, disposition, disposition_reason, next_match_at)
-                VALUES (:provider, :event_id, :event_type, :body, :body_digest, :business_digest,
-                  :headers::jsonb, :key_id, :payment_id, :disposition, :reason,
-                  CASE WHEN :disposition = 'PARKED' THEN clock_timestamp() + :match_delay::interval END)
+                SELECT provider, event_id, event_type, body, body_digest, business_digest, headers::jsonb,
+                  key_id, payment_id, disposition, reason,
+                  CASE WHEN disposition = 'PARKED' THEN clock_timestamp() + :match_delay::interval END
+                FROM unnest(:providers, :event_ids, :event_types, :bodies, :body_digests, :business_digests,
+                    :headers, :key_ids, :payment_ids, :dispositions, :reasons)
+                  AS new (provider, event_id, event_type, body, body_digest, business_digest, headers,
+                    key_id, payment_id, disposition, reason)
                 ON CONFLICT (provider, event_id) DO NOTHING
                 """)
-            .bind("provider", event.provider())
-            .bind("event_id", event.eventId())
-            .bind("event_type", event.eventType())
-            .bind("body", event.body())
-            .bind("body_digest", event.bodyDigest())
-            .bind("business_digest", event.businessDigest())
-            .bind("headers", json(event.headers()))
-            .bind("key_id", event.keyId())
-            .bind("payment_id", applied.paymentId())
-            .bind("disposition", applied.disposition().name())
-            .bind("reason", applied.reason())
+            .bind("providers", texts(rows, NewEvent::provider))
+            .bind("event_ids", texts(rows, NewEvent::eventId))
+            .bind("event_types", texts(rows, NewEvent::eventType))
+            .bind("bodies", bytes(rows, NewEvent::body))
+            .bind("body_digests", bytes(rows, NewEvent::bodyDigest))
+            .bind("business_digests", bytes(rows, NewEvent::businessDigest))
+            .bind("headers", texts(rows, row -> json(row.headers())))
+            .bind("key_ids", texts(rows, NewEvent::keyId))
+            .bind("payment_ids", texts(applied, Applier.Applied::paymentId))
+            .bind("dispositions", texts(applied, one -> one.disposition().name()))
+            .bind("reasons", texts(applied, Applier.Applied::reason))
             .bind("match_delay", interval(matchDelay))
             .execute()
-        == 1;
+        == rows.size();
   }
 
-  void countDelivery(Handle tx, String provider, String eventId) {
-    tx.createUpdate(
+  /** Counts further deliveries of events, in the order of their keys. */
+  void countDeliveries(Handle tx, SortedMap<Key, Integer> deliveries) {
+    deliveries.forEach(
+        (key, count) ->
+            tx.createUpdate(
+                    """
+                    UPDATE payrelay.provider_event SET delivery_count = delivery_count + :count
+                    WHERE provider = :provider AND event_id = :event_id
+                    """)
+                .bind("provider", key.provider())
+                .bind("event_id", key.eventId())
+                .bind("count", count)
+                .execute());
+  }
+
+  /**
+   * Keeps the body of a delivery that contradicts the first one of its event: once a meaning, and a
+   * few of an event.
+   *
+   * @return whether it is kept
+   */
+  boolean keepConflicting(Handle tx, NewEvent event) {
+    return tx.createQuery(
             """
-            UPDATE payrelay.provider_event SET delivery_count = delivery_count + 1
-            WHERE provider = :provider AND event_id = :event_id
+            WITH there AS (SELECT business_digest FROM payrelay.provider_event_conflict
+              WHERE provider = :provider AND event_id = :event_id),
+            added AS (
+              INSERT INTO payrelay.provider_event_conflict
+                (provider, event_id, business_digest, body, headers, key_id)
+              SELECT :provider, :event_id, :business_digest, :body, :headers::jsonb, :key_id
+              WHERE (SELECT count(*) FROM there) < :max
+              ON CONFLICT (provider, event_id, business_digest) DO NOTHING
+              RETURNING business_digest)
+            SELECT EXISTS (SELECT FROM added)
+              OR EXISTS (SELECT FROM there WHERE business_digest = :business_digest)
             """)
-        .bind("provider", provider)
-        .bind("event_id", eventId)
-        .execute();
+        .bind("provider", event.provider())
+        .bind("event_id", event.eventId())
+        .bind("business_digest", event.businessDigest())
+        .bind("body", event.body())
+        .bind("headers", json(event.headers()))
+        .bind("key_id", event.keyId())
+        .bind("max", CONFLICTING_MAX)
+        .mapTo(Boolean.class)
+        .one();
   }
 
   /** Locks one parked event that is due and that nobody else holds. */
@@ -212,6 +303,19 @@ final class EventStore {
         Duration.ofMillis(row.getLong("age_ms")),
         Disposition.valueOf(row.getString("disposition")),
         row.getInt("match_count"));
+  }
+
+  private static <T> Argument texts(List<T> rows, Function<T, @Nullable String> column) {
+    return array("text", rows.stream().map(column).toArray());
+  }
+
+  private static <T> Argument bytes(List<T> rows, Function<T, byte[]> column) {
+    return array("bytea", rows.stream().map(column).toArray(byte[][]::new));
+  }
+
+  private static Argument array(String type, Object[] values) {
+    return (position, statement, context) ->
+        statement.setArray(position, context.getConnection().createArrayOf(type, values));
   }
 
   private static String interval(Duration duration) {

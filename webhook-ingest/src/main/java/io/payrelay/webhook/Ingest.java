@@ -1,260 +1,272 @@
 package io.payrelay.webhook;
 
-import io.payrelay.payments.store.ExceptionStore;
-import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.Failures;
-import io.payrelay.providers.UnreadableWebhookException;
-import io.payrelay.providers.UnreadableWebhookException.Identity;
+import io.payrelay.platform.lifecycle.Backoff;
+import io.payrelay.platform.lifecycle.WorkerLoop;
 import io.payrelay.providers.WebhookAdapter;
-import io.payrelay.providers.WebhookEvent;
 import io.payrelay.providers.WebhookRequest;
-import io.payrelay.webhook.EventStore.Known;
-import io.payrelay.webhook.EventStore.NewEvent;
-import io.payrelay.webhook.Receipt.Kind;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
-import java.util.Arrays;
-import java.util.HashMap;
-import java.util.HexFormat;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import java.util.Objects;
-import java.util.regex.Pattern;
-import java.util.stream.Stream;
-import org.jdbi.v3.core.Handle;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import org.jdbi.v3.core.HandleCallback;
 import org.jdbi.v3.core.Jdbi;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
- * Takes an authentic delivery: raw event, decision and everything that follows in one transaction.
- * When it returns, that is committed; when it throws, nothing is. Safe for any thread.
+ * Takes authentic deliveries: raw event, decision and everything that follows in one transaction. A
+ * few writers take what waits, up to a bound, and commit it together; what cannot be done together
+ * is done alone, aside, so that nobody waits for another's event. A future completes when its event
+ * is committed; exceptionally where it is not, or where nobody knows. Safe for any thread.
  */
-final class Ingest {
+final class Ingest implements AutoCloseable {
 
-  private static final String UNREADABLE = "unreadable";
-  private static final int DIGEST_BYTES = 32;
-  private static final Pattern STORABLE = Pattern.compile("[\\x20-\\x7e]{1,256}");
+  private static final Logger log = LoggerFactory.getLogger(Ingest.class);
+
+  /** One prepares while the other one's commit is flushed. */
+  private static final int WRITERS = 2;
+
+  private static final int TOGETHER_MAX = 128;
+  private static final long TOGETHER_BYTES_MAX = 4_194_304;
+
+  /** A lost race shows what the winner committed; the second loss is a crowd's. */
+  private static final int TOGETHER_TRIES = 2;
+
+  /** Connections that are not for what is done alone: writers, matcher, health. */
+  private static final int CONNECTIONS_KEPT = WRITERS + 2;
+
+  private static final Duration IDLE = Duration.ofSeconds(10);
+  private static final Duration STEP = Duration.ofMillis(200);
 
   private final Jdbi jdbi;
   private final InstantSource clock;
-  private final ParkSchedule park;
-  private final Duration statementTimeout;
   private final IngestFaults faults;
-  private final EventStore events = new EventStore();
-  private final ExceptionStore exceptions = new ExceptionStore();
-  private final Applier applier = new Applier();
+  private final EventWriter writer;
+  private final Duration deadline;
+  private final BlockingQueue<Waiting> queue;
+  private final ThreadPoolExecutor alone;
+  private final List<WorkerLoop> writers = new ArrayList<>();
+  private volatile boolean closed;
 
-  /** A delivery, read as far as it can be: an event, or why there is none. */
-  private record Delivery(
-      NewEvent row, @Nullable WebhookEvent event, @Nullable String unreadable) {}
+  /** A delivery and whoever waits for it. */
+  private record Waiting(Delivery delivery, CompletableFuture<Receipt> receipt) {}
 
+  /**
+   * Starts the writers.
+   *
+   * @param deadline after which a delivery has failed, as far as its sender is concerned
+   * @param waitingMax deliveries that wait; more are turned away at once
+   * @param connectionsMax of the pool behind the Jdbi
+   */
   Ingest(
       Jdbi jdbi,
       InstantSource clock,
-      ParkSchedule park,
-      Duration statementTimeout,
-      IngestFaults faults) {
+      EventWriter writer,
+      IngestFaults faults,
+      Duration deadline,
+      int waitingMax,
+      int connectionsMax,
+      Backoff backoff) {
     this.jdbi = jdbi;
     this.clock = clock;
-    this.park = park;
-    this.statementTimeout = statementTimeout;
+    this.writer = writer;
     this.faults = faults;
+    this.deadline = deadline;
+    this.queue = new ArrayBlockingQueue<>(waitingMax);
+    int threads = Math.max(1, connectionsMax - CONNECTIONS_KEPT);
+    this.alone =
+        new ThreadPoolExecutor(
+            threads,
+            threads,
+            IDLE.toMillis(),
+            TimeUnit.MILLISECONDS,
+            new ArrayBlockingQueue<>(waitingMax),
+            task -> new Thread(task, "webhook-alone"));
+    alone.allowCoreThreadTimeOut(true);
+    for (int i = 0; i < WRITERS; i++) {
+      // A step fails only where the thread is to end: nothing is tried again by the loop.
+      writers.add(
+          WorkerLoop.start("webhook-writer-" + i, this::step, Duration.ZERO, backoff, deadline));
+    }
   }
 
   /**
    * Takes a verified request.
    *
-   * @throws RuntimeException where nothing was written and the provider should deliver again
+   * @return fails where nothing was written, or nobody knows: the provider should deliver again
+   * @throws RejectedExecutionException where too many wait already
    */
-  Receipt receive(WebhookAdapter adapter, WebhookRequest request, String keyId) {
-    Instant now = clock.instant();
-    Delivery delivery = read(adapter, request, keyId, now);
-    Receipt receipt;
+  CompletableFuture<Receipt> receive(WebhookAdapter adapter, WebhookRequest request, String keyId) {
+    Waiting waiting =
+        new Waiting(
+            Delivery.read(adapter, request, keyId, clock.instant()), new CompletableFuture<>());
+    if (closed || !queue.offer(waiting)) {
+      throw new RejectedExecutionException("too many deliveries wait");
+    }
+    return waiting.receipt().orTimeout(deadline.toMillis(), TimeUnit.MILLISECONDS);
+  }
+
+  /** Completes when a writer has ended. */
+  CompletableFuture<Object> ended() {
+    return CompletableFuture.anyOf(
+        writers.stream().map(WorkerLoop::ended).toArray(CompletableFuture<?>[]::new));
+  }
+
+  /** Lets the writers finish what they have; what still waits then fails. */
+  @Override
+  public void close() {
+    closed = true;
+    writers.forEach(WorkerLoop::close);
+    alone.shutdown();
     try {
-      receipt = commit(delivery, now, null);
+      if (!alone.awaitTermination(deadline.toMillis(), TimeUnit.MILLISECONDS)) {
+        alone.shutdownNow();
+      }
+    } catch (InterruptedException e) {
+      alone.shutdownNow();
+      Thread.currentThread().interrupt();
+    }
+    List<Waiting> left = new ArrayList<>();
+    queue.drainTo(left);
+    fail(left, new RejectedExecutionException("stopping"));
+  }
+
+  /** One step of a writer: takes what waits, a while for the first, and writes it. */
+  private int step() {
+    List<Waiting> batch = next();
+    try {
+      together(batch);
     } catch (RuntimeException e) {
-      if (Failures.categoryOf(e) == Category.RETRIABLE && !"23505".equals(Failures.sqlState(e))) {
+      // A bug: those who wait for this batch must not wait for their deadline.
+      log.error("webhook_batch_failed", e);
+      fail(batch, e);
+    }
+    return batch.size();
+  }
+
+  private List<Waiting> next() {
+    List<Waiting> batch = new ArrayList<>();
+    try {
+      Waiting next = queue.poll(STEP.toMillis(), TimeUnit.MILLISECONDS);
+      long bytes = 0;
+      while (next != null) {
+        batch.add(next);
+        bytes += next.delivery().row().body().length;
+        next = batch.size() < TOGETHER_MAX && bytes < TOGETHER_BYTES_MAX ? queue.poll() : null;
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    return batch;
+  }
+
+  private void together(List<Waiting> batch) {
+    List<Waiting> awaited = batch.stream().filter(one -> !one.receipt().isDone()).toList();
+    if (awaited.isEmpty()) {
+      return;
+    }
+    List<Delivery> deliveries = awaited.stream().map(Waiting::delivery).toList();
+    List<@Nullable Receipt> receipts;
+    try {
+      Instant now = clock.instant();
+      receipts =
+          Redo.untilDone(TOGETHER_TRIES, () -> commit(tx -> writer.together(tx, deliveries, now)));
+    } catch (RuntimeException e) {
+      if (Failures.concernsOne(e) || waitedForALock(e)) {
+        // One of them, and nobody knows which: its own transaction tells.
+        awaited.forEach(this::aside);
+      } else {
+        fail(awaited, e);
+      }
+      return;
+    }
+    for (int i = 0; i < awaited.size(); i++) {
+      Receipt receipt = receipts.get(i);
+      if (receipt == null) {
+        aside(awaited.get(i));
+      } else {
+        done(awaited.get(i), receipt);
+      }
+    }
+  }
+
+  private void aside(Waiting one) {
+    try {
+      alone.execute(() -> alone(one));
+    } catch (RejectedExecutionException e) {
+      one.receipt().completeExceptionally(e);
+    }
+  }
+
+  private void alone(Waiting one) {
+    if (one.receipt().isDone()) {
+      return;
+    }
+    try {
+      done(one, alone(one.delivery()));
+    } catch (RuntimeException e) {
+      one.receipt().completeExceptionally(e);
+    }
+  }
+
+  private Receipt alone(Delivery delivery) {
+    Instant now = clock.instant();
+    try {
+      return Redo.untilDone(() -> commit(tx -> writer.alone(tx, delivery, now)));
+    } catch (RuntimeException e) {
+      if (!isItsOwn(e)) {
         throw e;
       }
       // Authentic, and deciding fails for good: keep the evidence alone, for reprocess.
-      receipt = commit(delivery, now, reason(e));
+      String reason = Delivery.reason(e);
+      return Redo.untilDone(() -> commit(tx -> writer.failed(tx, delivery, reason, now)));
     }
-    faults.afterCommit();
-    return receipt;
   }
 
-  private Receipt commit(Delivery delivery, Instant now, @Nullable String failure) {
-    return Redo.untilDone(
-        () ->
-            jdbi.inTransaction(
-                tx -> {
-                  Receipt receipt = write(tx, delivery, now, failure);
-                  if (receipt == null) {
-                    tx.rollback();
-                  } else {
-                    faults.beforeCommit();
-                  }
-                  return receipt;
-                }));
-  }
-
-  /** Null where another delivery of the same event came first. */
-  private @Nullable Receipt write(
-      Handle tx, Delivery delivery, Instant now, @Nullable String failure) {
-    NewEvent row = delivery.row();
-    Known known = events.known(tx, row.provider(), row.eventId(), statementTimeout).orElse(null);
-    if (known != null) {
-      return again(tx, row, known, now);
-    }
-    WebhookEvent event = delivery.event();
-    Applier.Applied applied;
-    if (failure != null || event == null) {
-      String reason = Objects.requireNonNullElse(failure, String.valueOf(delivery.unreadable()));
-      exceptions.open(tx, List.of(Cases.failed(row.provider(), row.eventId(), event, reason, now)));
-      applied = new Applier.Applied(Disposition.FAILED, reason, row.paymentId(), null);
-    } else {
-      applied = applier.apply(tx, event, now);
-    }
-    // Last, so that the row is written once: a race lost here takes everything above with it.
-    boolean first = events.insert(tx, row, applied, park.delay(0));
-    return first
-        ? new Receipt(
-            row.eventId(), Kind.NEW, applied.disposition(), applied.paymentId(), applied.traceId())
-        : null;
-  }
-
-  private Receipt again(Handle tx, NewEvent row, Known known, Instant now) {
-    events.countDelivery(tx, row.provider(), row.eventId());
-    if (Arrays.equals(known.businessDigest(), row.businessDigest())) {
-      return new Receipt(
-          row.eventId(), Kind.DUPLICATE, known.disposition(), known.paymentId(), null);
-    }
-    exceptions.open(
-        tx,
-        List.of(
-            Cases.conflicting(
-                row.provider(),
-                row.eventId(),
-                known.paymentId(),
-                known.businessDigest(),
-                row.businessDigest(),
-                row.keyId(),
-                now)));
-    return new Receipt(
-        row.eventId(), Kind.CONFLICTING, known.disposition(), known.paymentId(), null);
-  }
-
-  private static Delivery read(
-      WebhookAdapter adapter, WebhookRequest request, String keyId, Instant now) {
-    byte[] bodyDigest = sha256(request.body());
-    Identity identity = null;
-    String problem;
-    try {
-      WebhookEvent event = adapter.read(request, now);
-      if (storable(event)) {
-        identity = new Identity(event.eventId(), event.eventType(), event.businessDigest());
-        return new Delivery(
-            row(adapter, request, identity, bodyDigest, keyId, event.paymentId()), event, null);
-      }
-      problem = "unreadable: it holds what cannot be kept";
-    } catch (UnreadableWebhookException e) {
-      problem = "unreadable: " + e.getMessage();
-      identity = e.identity();
-    } catch (RuntimeException e) {
-      // A bug of the adapter's: the provider would deliver again in vain, and then give up.
-      problem = "reading failed: " + reason(e);
-    }
-    if (identity == null) {
-      identity = new Identity(unreadableId(adapter, request, bodyDigest), UNREADABLE, bodyDigest);
-    }
-    return new Delivery(row(adapter, request, identity, bodyDigest, keyId, null), null, problem);
-  }
-
-  private static NewEvent row(
-      WebhookAdapter adapter,
-      WebhookRequest request,
-      Identity identity,
-      byte[] bodyDigest,
-      String keyId,
-      @Nullable String paymentId) {
-    return new NewEvent(
-        adapter.name(),
-        identity.eventId(),
-        identity.eventType(),
-        request.body(),
-        bodyDigest,
-        identity.businessDigest(),
-        kept(adapter, request),
-        keyId,
-        paymentId);
-  }
-
-  /** Without this an adapter's carelessness would make the evidence itself unwritable. */
-  private static boolean storable(WebhookEvent event) {
-    Stream<@Nullable String> texts =
-        Stream.concat(
-            Stream.of(event.eventType(), event.paymentId()),
-            event.facts().stream()
-                .flatMap(
-                    fact ->
-                        Stream.of(
-                            fact.providerTransactionId(),
-                            fact.payeeAccount(),
-                            fact.reference(),
-                            fact.code())));
-    return WebhookEvent.isId(event.eventId())
-        && event.businessDigest().length == DIGEST_BYTES
-        && texts.allMatch(text -> text == null || STORABLE.matcher(text).matches());
-  }
-
-  private static String unreadableId(
-      WebhookAdapter adapter, WebhookRequest request, byte[] bodyDigest) {
-    return adapter
-        .eventId(request)
-        .filter(WebhookEvent::isId)
-        .orElseGet(() -> "body-" + HexFormat.of().formatHex(bodyDigest));
-  }
-
-  private static Map<String, String> kept(WebhookAdapter adapter, WebhookRequest request) {
-    Map<String, String> kept = new HashMap<>();
-    for (String name : adapter.keptHeaders()) {
-      request.header(name).ifPresent(value -> kept.put(name, visible(value)));
-    }
-    return kept;
-  }
-
-  /** PostgreSQL keeps no NUL, and nobody needs a control character. */
-  private static String visible(String text) {
-    return text.replaceAll("[^\\x20-\\x7e]", "?");
-  }
-
-  /** Class, SQLSTATE and, for a bug, its place: messages of databases repeat values. */
-  static String reason(RuntimeException failure) {
+  /** Deadlocks that do not end are a crowd's; a unique key that stays taken is the event's. */
+  static boolean isItsOwn(RuntimeException failure) {
     String state = Failures.sqlState(failure);
-    Throwable cause = failure;
-    while (cause.getCause() != null && cause.getCause() != cause) {
-      cause = cause.getCause();
-    }
-    String name = cause.getClass().getSimpleName();
-    if (state != null) {
-      return name + " SQLSTATE " + state;
-    }
-    return name
-        + Arrays.stream(cause.getStackTrace())
-            .filter(frame -> frame.getClassName().startsWith("io.payrelay."))
-            .findFirst()
-            .map(frame -> " in " + frame.getFileName() + ":" + frame.getLineNumber())
-            .orElse("");
+    return Failures.concernsOne(failure) && (state == null || !state.startsWith("40"));
   }
 
-  private static byte[] sha256(byte[] bytes) {
+  private static boolean waitedForALock(RuntimeException failure) {
+    String state = Failures.sqlState(failure);
+    return state != null && (state.equals("55P03") || state.equals("57014"));
+  }
+
+  /** Null, and nothing written, where the work returns null. */
+  private <T> @Nullable T commit(HandleCallback<@Nullable T, RuntimeException> work) {
+    return jdbi.inTransaction(
+        tx -> {
+          T result = work.withHandle(tx);
+          if (result == null) {
+            tx.rollback();
+          } else {
+            faults.beforeCommit();
+          }
+          return result;
+        });
+  }
+
+  private void done(Waiting one, Receipt receipt) {
     try {
-      return MessageDigest.getInstance("SHA-256").digest(bytes);
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("every Java has SHA-256", e);
+      faults.afterCommit();
+      one.receipt().complete(receipt);
+    } catch (RuntimeException e) {
+      one.receipt().completeExceptionally(e);
     }
+  }
+
+  private static void fail(List<Waiting> waiting, RuntimeException failure) {
+    waiting.forEach(one -> one.receipt().completeExceptionally(failure));
   }
 }

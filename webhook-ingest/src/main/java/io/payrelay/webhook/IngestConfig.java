@@ -11,7 +11,7 @@ import java.util.List;
  * @param headersMax how many headers a request may have
  * @param bodyBytesMax a larger body is refused while it is read
  * @param bufferedBytesMax bodies that are being read, together
- * @param concurrentRequestsMax requests at work on the database; more are turned away at once
+ * @param concurrentRequestsMax requests that wait for their commit; more are turned away at once
  * @param providerRequestsMax those of one provider among them
  * @param connectionsMax open connections; for one more those that wait longest are closed
  * @param readTimeout how long headers and body of one request may take
@@ -74,17 +74,17 @@ public record IngestConfig(
   public static final Setting<Integer> CONCURRENT_REQUESTS_MAX =
       Setting.integer(
           "PAYRELAY_INGEST_CONCURRENT_REQUESTS_MAX",
-          "64",
+          "256",
           1,
-          1_000,
-          "requests at work on the database; more are answered 503");
+          10_000,
+          "verified requests that wait for their commit; more are answered 503");
   public static final Setting<Integer> PROVIDER_REQUESTS_MAX =
       Setting.integer(
           "PAYRELAY_INGEST_PROVIDER_REQUESTS_MAX",
-          "48",
+          "192",
           1,
-          1_000,
-          "requests of one provider at work on the database; more are answered 429");
+          10_000,
+          "those of one provider; more are answered 429");
   public static final Setting<Integer> CONNECTIONS_MAX =
       Setting.integer(
           "PAYRELAY_INGEST_CONNECTIONS_MAX",

@@ -5,6 +5,7 @@ import io.payrelay.payments.store.Adoptions;
 import io.payrelay.payments.store.ExceptionStore;
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.Failures;
+import io.payrelay.platform.errors.PayrelayException;
 import io.payrelay.platform.lifecycle.Worker;
 import io.payrelay.platform.telemetry.LogContext;
 import io.payrelay.providers.UnreadableWebhookException;
@@ -141,12 +142,14 @@ public final class ParkedMatcher implements Worker {
                       }));
     } catch (RuntimeException e) {
       StoredEvent event = current.event;
-      boolean heals =
-          Failures.categoryOf(e) == Category.RETRIABLE && !"23505".equals(Failures.sqlState(e));
-      if (event == null || heals) {
-        throw e;
+      if (event == null || !Ingest.isItsOwn(e)) {
+        // Also where a privilege is missing: others may do, and a person finds the log.
+        throw Failures.categoryOf(e) == Category.FATAL
+            ? new PayrelayException(
+                Category.RETRIABLE, "Parked webhook events cannot be applied", e)
+            : e;
       }
-      done = Optional.of(fail(event, Ingest.reason(e), witness));
+      done = Optional.of(fail(event, Delivery.reason(e), witness));
     }
     done.ifPresent(this::report);
     return done;

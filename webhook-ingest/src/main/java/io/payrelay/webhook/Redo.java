@@ -18,6 +18,11 @@ final class Redo {
    * @param transaction returns null where it lost a race and rolled back
    */
   static <T> T untilDone(Supplier<@Nullable T> transaction) {
+    return untilDone(TRIES_MAX, transaction);
+  }
+
+  /** The same, with fewer tries. */
+  static <T> T untilDone(int triesMax, Supplier<@Nullable T> transaction) {
     for (int tries = 1; ; tries++) {
       try {
         T done = transaction.get();
@@ -25,18 +30,13 @@ final class Redo {
           return done;
         }
       } catch (RuntimeException e) {
-        if (tries >= TRIES_MAX || !ofTheMoment(Failures.sqlState(e))) {
+        if (tries >= triesMax || !Failures.ofTheMoment(e)) {
           throw e;
         }
       }
-      if (tries >= TRIES_MAX) {
+      if (tries >= triesMax) {
         throw new IllegalStateException("lost " + tries + " races for one webhook event");
       }
     }
-  }
-
-  /** Unique key, serialization, deadlock: another transaction came first. */
-  private static boolean ofTheMoment(@Nullable String sqlState) {
-    return sqlState != null && (sqlState.equals("23505") || sqlState.startsWith("40"));
   }
 }

@@ -16,7 +16,11 @@ import java.util.Enumeration;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -33,12 +37,14 @@ final class WebhookEndpoint {
 
   private static final Logger log = LoggerFactory.getLogger(WebhookEndpoint.class);
   private static final long WARN_EVERY_NS = Duration.ofSeconds(10).toNanos();
+  private static final String TOO_MANY = "too many requests";
   private static final Refused VERIFIER_FAILED = new Refused(true, "verifier failed");
 
   private final Map<String, Gate> gates;
   private final Ingest ingest;
   private final InstantSource clock;
   private final Semaphore permits;
+  private final Executor answering;
   private final IngestMetrics metrics;
   private final AtomicLong warnAtNs = new AtomicLong(System.nanoTime());
 
@@ -51,6 +57,7 @@ final class WebhookEndpoint {
       InstantSource clock,
       int concurrentRequestsMax,
       int providerRequestsMax,
+      Executor answering,
       IngestMetrics metrics) {
     Map<String, Gate> byName = new HashMap<>();
     adapters.forEach(
@@ -59,6 +66,7 @@ final class WebhookEndpoint {
     this.ingest = ingest;
     this.clock = clock;
     this.permits = new Semaphore(concurrentRequestsMax);
+    this.answering = answering;
     this.metrics = metrics;
   }
 
@@ -85,24 +93,39 @@ final class WebhookEndpoint {
       again(context, adapter, 429, "too many requests of this provider", null);
       return;
     }
-    try {
-      admitted(context, adapter, request, keyId);
-    } finally {
-      gate.permits().release();
-    }
-  }
-
-  private void admitted(
-      Context context, WebhookAdapter adapter, WebhookRequest request, String keyId) {
     if (!permits.tryAcquire()) {
-      again(context, adapter, 503, "too many requests", null);
+      gate.permits().release();
+      again(context, adapter, 503, TOO_MANY, null);
       return;
     }
+    context.future(() -> admitted(context, gate, request, keyId));
+  }
+
+  /** Holds no thread while the event waits for its commit. */
+  private CompletableFuture<?> admitted(
+      Context context, Gate gate, WebhookRequest request, String keyId) {
+    long startedNs = System.nanoTime();
+    CompletableFuture<Receipt> receipt;
     try {
-      receive(context, adapter, request, keyId);
-    } finally {
-      permits.release();
+      receipt = ingest.receive(gate.adapter(), request, keyId);
+    } catch (RuntimeException e) {
+      receipt = CompletableFuture.failedFuture(e);
     }
+    return receipt.handleAsync(
+        (done, failure) -> {
+          permits.release();
+          gate.permits().release();
+          if (done == null) {
+            failed(context, gate.adapter(), failure);
+          } else {
+            Duration took = Duration.ofNanos(System.nanoTime() - startedNs);
+            metrics.received(gate.adapter().name(), done, took);
+            say(gate.adapter(), done);
+            answer(context, gate.adapter().accepted());
+          }
+          return done;
+        },
+        answering);
   }
 
   /** A verifier that throws proves nothing, and must not fill the log for whoever makes it. */
@@ -115,19 +138,14 @@ final class WebhookEndpoint {
     }
   }
 
-  private void receive(
-      Context context, WebhookAdapter adapter, WebhookRequest request, String keyId) {
-    long startedNs = System.nanoTime();
-    Receipt receipt;
-    try {
-      receipt = ingest.receive(adapter, request, keyId);
-    } catch (RuntimeException e) {
-      again(context, adapter, 503, "not stored", e);
-      return;
+  private void failed(Context context, WebhookAdapter adapter, Throwable failure) {
+    if (failure instanceof RejectedExecutionException) {
+      again(context, adapter, 503, TOO_MANY, null);
+    } else if (failure instanceof TimeoutException) {
+      again(context, adapter, 503, "not stored in time", null);
+    } else {
+      again(context, adapter, 503, "not stored", failure);
     }
-    metrics.received(adapter.name(), receipt, Duration.ofNanos(System.nanoTime() - startedNs));
-    say(adapter, receipt);
-    answer(context, adapter.accepted());
   }
 
   /** Nothing was written: the provider is to deliver again. */
@@ -136,7 +154,7 @@ final class WebhookEndpoint {
       WebhookAdapter adapter,
       int status,
       String reason,
-      @Nullable RuntimeException cause) {
+      @Nullable Throwable cause) {
     metrics.refused(adapter.name(), reason);
     context.header("Retry-After", "5");
     answer(context, adapter.refused(status, reason));
@@ -144,7 +162,7 @@ final class WebhookEndpoint {
   }
 
   /** An outage fails every request: one line in a while says it. */
-  private void warn(WebhookAdapter adapter, String reason, @Nullable RuntimeException cause) {
+  private void warn(WebhookAdapter adapter, String reason, @Nullable Throwable cause) {
     long now = System.nanoTime();
     long at = warnAtNs.get();
     if (now - at >= 0 && warnAtNs.compareAndSet(at, now + WARN_EVERY_NS)) {
@@ -152,7 +170,7 @@ final class WebhookEndpoint {
           "webhook_unavailable provider={} reason=\"{}\" cause=\"{}\"",
           adapter.name(),
           reason,
-          cause == null ? "" : Ingest.reason(cause));
+          cause == null ? "" : Delivery.reason(cause));
       if (cause != null && Failures.sqlState(cause) == null) {
         log.debug("webhook_unavailable cause", cause);
       }

@@ -39,8 +39,10 @@ public final class WebhookIngest implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(WebhookIngest.class);
   private static final String NAME = "payrelay-webhook-ingest";
 
-  /** Acceptor, selectors, and threads that turn requests away while all the others work. */
-  private static final int SPARE_THREADS = 16;
+  /** No request holds one while it waits: they read, verify and answer. */
+  private static final int THREADS_MAX = 32;
+
+  private static final int THREADS_MIN = 8;
 
   /** A burst of new connections waits here instead of for a repeated SYN. */
   private static final int ACCEPT_QUEUE = 1024;
@@ -52,12 +54,15 @@ public final class WebhookIngest implements AutoCloseable {
 
   private final Database database;
   private final Javalin server;
+  private final Ingest ingest;
   private final WorkerLoop loop;
   private final ParkedMatcher matcher;
 
-  private WebhookIngest(Database database, Javalin server, WorkerLoop loop, ParkedMatcher matcher) {
+  private WebhookIngest(
+      Database database, Javalin server, Ingest ingest, WorkerLoop loop, ParkedMatcher matcher) {
     this.database = database;
     this.server = server;
+    this.ingest = ingest;
     this.loop = loop;
     this.matcher = matcher;
   }
@@ -80,14 +85,24 @@ public final class WebhookIngest implements AutoCloseable {
       IngestFaults faults) {
     Database database = Database.open(impatient(databaseConfig, config.databaseWait()), NAME);
     WorkerLoop loop = null;
+    Ingest ingest = null;
     Javalin server = null;
     boolean started = false;
     try {
       checkSchema(database);
       Map<String, WebhookAdapter> byName = ParkedMatcher.byName(adapters);
       IngestMetrics metrics = new IngestMetrics(telemetry.registry());
-      Ingest ingest =
-          new Ingest(database.jdbi(), clock, config.park(), config.statementTimeout(), faults);
+      ingest =
+          new Ingest(
+              database.jdbi(),
+              clock,
+              new EventWriter(config.park(), config.statementTimeout()),
+              faults,
+              config.databaseWait().plus(config.statementTimeout()),
+              config.concurrentRequestsMax(),
+              databaseConfig.poolSizeMax(),
+              new Backoff(BACKOFF_FIRST, BACKOFF_MAX, random));
+      QueuedThreadPool threads = threads();
       WebhookEndpoint endpoint =
           new WebhookEndpoint(
               byName,
@@ -95,10 +110,11 @@ public final class WebhookIngest implements AutoCloseable {
               clock,
               config.concurrentRequestsMax(),
               config.providerRequestsMax(),
+              threads,
               metrics);
       ParkedMatcher matcher =
           new ParkedMatcher(database.jdbi(), byName, clock, config.park(), metrics);
-      server = listen(config, byName.keySet(), endpoint, metrics);
+      server = listen(config, byName.keySet(), endpoint, threads, metrics);
       loop =
           WorkerLoop.start(
               "webhook-matcher",
@@ -107,7 +123,7 @@ public final class WebhookIngest implements AutoCloseable {
               config.matchInterval(),
               new Backoff(BACKOFF_FIRST, BACKOFF_MAX, random),
               config.stopTimeout());
-      WebhookIngest ingestApp = new WebhookIngest(database, server, loop, matcher);
+      WebhookIngest ingestApp = new WebhookIngest(database, server, ingest, loop, matcher);
       telemetry.ready("database", ingestApp::databaseHealth);
       telemetry.live("process", ingestApp::liveness);
       log.info("webhook_ingest_started port={} providers={}", server.port(), byName.keySet());
@@ -115,7 +131,7 @@ public final class WebhookIngest implements AutoCloseable {
       return ingestApp;
     } finally {
       if (!started) {
-        closeAll(server, loop, database);
+        closeAll(server, ingest, loop, database);
       }
     }
   }
@@ -125,9 +141,12 @@ public final class WebhookIngest implements AutoCloseable {
     return server.port();
   }
 
-  /** Completes when matching parked events has ended; exceptionally where that was fatal. */
+  /**
+   * Completes when writing events or matching parked ones has ended; exceptionally where that was
+   * fatal.
+   */
   public CompletableFuture<Void> ended() {
-    return loop.ended();
+    return CompletableFuture.anyOf(loop.ended(), ingest.ended()).thenAccept(end -> {});
   }
 
   /** Applies a FAILED, UNMATCHED or PARKED event again; see {@link ParkedMatcher#reprocess}. */
@@ -138,15 +157,21 @@ public final class WebhookIngest implements AutoCloseable {
   /** Takes no more requests, lets running ones finish, then frees everything. */
   @Override
   public void close() {
-    closeAll(server, loop, database);
+    closeAll(server, ingest, loop, database);
     log.info("webhook_ingest_stopped");
   }
 
   private static void closeAll(
-      @Nullable Javalin server, @Nullable WorkerLoop loop, Database database) {
+      @Nullable Javalin server,
+      @Nullable Ingest ingest,
+      @Nullable WorkerLoop loop,
+      Database database) {
     try (database) {
       if (server != null) {
         server.stop();
+      }
+      if (ingest != null) {
+        ingest.close();
       }
       if (loop != null) {
         loop.close();
@@ -177,10 +202,21 @@ public final class WebhookIngest implements AutoCloseable {
     }
   }
 
+  private static QueuedThreadPool threads() {
+    QueuedThreadPool threads = new QueuedThreadPool(THREADS_MAX, THREADS_MIN);
+    threads.setName("webhook");
+    return threads;
+  }
+
   private static Javalin listen(
-      IngestConfig config, Set<String> providers, WebhookEndpoint endpoint, IngestMetrics metrics) {
+      IngestConfig config,
+      Set<String> providers,
+      WebhookEndpoint endpoint,
+      QueuedThreadPool threads,
+      IngestMetrics metrics) {
     try {
-      return Javalin.create(javalin -> configure(javalin, config, providers, endpoint, metrics))
+      return Javalin.create(
+              javalin -> configure(javalin, config, providers, endpoint, threads, metrics))
           .start();
     } catch (RuntimeException e) {
       throw new PayrelayException(
@@ -196,15 +232,13 @@ public final class WebhookIngest implements AutoCloseable {
       IngestConfig config,
       Set<String> providers,
       WebhookEndpoint endpoint,
+      QueuedThreadPool threads,
       IngestMetrics metrics) {
     javalin.startup.showJavalinBanner = false;
     javalin.startup.showOldJavalinVersionWarning = false;
     javalin.startup.startupWatcherEnabled = false;
     javalin.http.compressionStrategy = CompressionStrategy.NONE;
-    int threads = config.concurrentRequestsMax() + SPARE_THREADS;
-    QueuedThreadPool pool = new QueuedThreadPool(threads, Math.min(threads, SPARE_THREADS));
-    pool.setName("webhook");
-    javalin.jetty.threadPool = pool;
+    javalin.jetty.threadPool = threads;
     javalin.jetty.modifyHttpConfiguration(
         http -> {
           http.setSendServerVersion(false);
@@ -273,11 +307,14 @@ public final class WebhookIngest implements AutoCloseable {
           .jdbi()
           .withHandle(handle -> handle.createQuery("SELECT 'ok'").mapTo(String.class).one());
     } catch (RuntimeException e) {
-      return "away: " + Ingest.reason(e);
+      return "away: " + Delivery.reason(e);
     }
   }
 
   private String liveness() {
+    if (ingest.ended().isDone()) {
+      return "a writer has ended";
+    }
     return loop.ended().isDone() ? "the matcher has ended" : "ok";
   }
 }

@@ -121,6 +121,27 @@ class IngestOutageIT {
     }
   }
 
+  /** A missing privilege is our state, not the event's: it would be every event's. */
+  @Test
+  void answers503WhereAPrivilegeIsMissingAndStoresNothing() {
+    try (IngestFixture fixture = IngestFixture.start()) {
+      String payment = fixture.payment();
+      String id = newEventId();
+      String body = event("charge.succeeded", payment);
+      fixture.execute("REVOKE INSERT ON payrelay.ledger_posting FROM payrelay_ingest");
+
+      assertThat(fixture.send(id, body)).isEqualTo(503);
+      assertThat(fixture.send(id, body)).isEqualTo(503);
+      assertThat(fixture.disposition(id)).isEqualTo("none");
+      assertThat(fixture.status(payment)).isEqualTo("CREATED");
+      assertThat(fixture.count("SELECT count(*) FROM payrelay.exception_case")).isZero();
+
+      fixture.execute("GRANT INSERT ON payrelay.ledger_posting TO payrelay_ingest");
+      assertThat(fixture.send(id, body)).isEqualTo(204);
+      assertThat(fixture.statusEvents(payment)).containsExactly("PENDING", "SUCCEEDED");
+    }
+  }
+
   @Test
   void keepsOneProvidersFloodFromTakingAllTheRoom() throws Exception {
     CountDownLatch inside = new CountDownLatch(2);
@@ -141,8 +162,8 @@ class IngestOutageIT {
         String payment = fixture.payment();
         running.add(
             pool.submit(() -> fixture.send(newEventId(), event("charge.pending", payment))));
+        awaitInside(inside, i + 1);
       }
-      inside.await();
 
       String body = event("charge.pending", fixture.payment());
       HttpResponse<String> third =
@@ -255,9 +276,10 @@ class IngestOutageIT {
       String other = fixture.payment();
       Future<Integer> first =
           pool.submit(() -> fixture.send(newEventId(), event("charge.pending", one)));
+      awaitInside(inside, 1);
       Future<Integer> second =
           pool.submit(() -> fixture.send(newEventId(), event("charge.pending", other)));
-      inside.await();
+      awaitInside(inside, 2);
 
       long startedNs = System.nanoTime();
       assertThat(fixture.send(newEventId(), event("charge.pending", one))).isEqualTo(503);
@@ -291,6 +313,11 @@ class IngestOutageIT {
         List.of(IngestFixture.adapter()),
         InstantSource.system(),
         new ParkSchedule(Duration.ofSeconds(1), Duration.ofSeconds(1), Duration.ofSeconds(1)));
+  }
+
+  /** One after the other: together they would be one transaction. */
+  private static void awaitInside(CountDownLatch inside, int requests) {
+    await().until(() -> inside.getCount() == 2 - requests);
   }
 
   private static void awaitQuietly(CountDownLatch latch) {

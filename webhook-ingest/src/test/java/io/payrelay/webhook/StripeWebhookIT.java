@@ -26,6 +26,8 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Stripe's events over real HTTP, signed by Stripe's own library. */
 @Timeout(60)
@@ -208,14 +210,7 @@ class StripeWebhookIT {
                     "\"last_payment_error\":{\"code\":\"card_declined\"},\"object\"")));
 
     assertThat(fixture.status(payment)).isEqualTo("PENDING");
-    assertThat(
-            fixture.count(
-                """
-                SELECT count(*) FROM payrelay.operation
-                WHERE payment_id = ? AND next_action = 'QUERY' AND next_action_at <= clock_timestamp()
-                """,
-                payment))
-        .isEqualTo(1);
+    assertThat(queryIsDue(payment)).isTrue();
 
     send(intentEvent(newEventId(), "canceled", "canceled", payment));
 
@@ -275,15 +270,39 @@ class StripeWebhookIT {
             "payrelay_webhook_refused_total{provider=\"stripe\",reason=\"timestamp outside the window\"}");
   }
 
-  @Test
-  void neverCallsAWrongCurrencyASuccess() {
+  /** Checklist 3.1 number 6 and 3.2 number 8: another amount, currency or payee is not ours. */
+  @ParameterizedTest
+  @CsvSource({
+    "AMOUNT_MISMATCH, \"amount_received\":1999, \"amount_received\":1998",
+    "CURRENCY_MISMATCH, \"eur\", \"usd\"",
+    "PAYEE_MISMATCH, \"currency\", '\"transfer_data\":{\"destination\":\"acct_thief\"},\"currency\"'"
+  })
+  void neverCallsASuccessOnOtherTermsASuccessAndAsksStripe(
+      String expected, String ours, String theirs) {
     String payment = payment();
+    called(payment);
+    String id = newEventId();
 
-    send(
-        intentEvent(newEventId(), "succeeded", "succeeded", payment).replace("\"eur\"", "\"usd\""));
+    send(intentEvent(id, "succeeded", "succeeded", payment).replace(ours, theirs));
 
     assertThat(fixture.status(payment)).isEqualTo("UNKNOWN");
-    assertThat(fixture.cases(payment)).containsExactly("CURRENCY_MISMATCH");
+    assertThat(fixture.disposition(id)).isEqualTo("CONFLICT");
+    assertThat(fixture.cases(payment)).containsExactly(expected);
+    assertThat(queryIsDue(payment)).isTrue();
+  }
+
+  /** Checklist 3.2 number 8: an account that is connected to ours is not ours. */
+  @Test
+  void believesNothingOfAnotherAccount() {
+    String payment = payment();
+    String id = newEventId();
+
+    send(
+        intentEvent(id, "succeeded", "succeeded", payment)
+            .replace("\"pending_webhooks\"", "\"account\":\"acct_other\",\"pending_webhooks\""));
+
+    assertThat(fixture.disposition(id)).isEqualTo("FAILED");
+    assertThat(fixture.status(payment)).isEqualTo("CREATED");
   }
 
   /** Scenario 10: an intent that is nobody's. */
@@ -332,6 +351,16 @@ class StripeWebhookIT {
               .bind("id", payment)
               .execute();
         });
+  }
+
+  private static boolean queryIsDue(String payment) {
+    return fixture.count(
+            """
+            SELECT count(*) FROM payrelay.operation
+            WHERE payment_id = ? AND next_action = 'QUERY' AND next_action_at <= clock_timestamp()
+            """,
+            payment)
+        == 1;
   }
 
   private static int send(String body) {

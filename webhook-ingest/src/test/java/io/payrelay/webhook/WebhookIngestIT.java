@@ -8,7 +8,9 @@ import static org.awaitility.Awaitility.await;
 import io.payrelay.payments.lifecycle.Fact;
 import io.payrelay.payments.lifecycle.FactSource;
 import io.payrelay.payments.lifecycle.Observation;
+import io.payrelay.payments.money.Money;
 import io.payrelay.payments.store.FactStore;
+import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -19,10 +21,13 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import org.jdbi.v3.core.Handle;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 @Timeout(60)
 class WebhookIngestIT {
@@ -142,6 +147,40 @@ class WebhookIngestIT {
     assertThat(deliveries(id)).isEqualTo(3);
   }
 
+  /** Checklist 3.2 number 5: a person can compare what came under one id, and it is bounded. */
+  @Test
+  void keepsTheBodiesThatContradictTheFirstOnceEachAndAFewOfAnEvent() {
+    String payment = fixture.payment();
+    String id = newEventId();
+    fixture.send(id, event("charge.succeeded", payment));
+
+    for (int amount = 1; amount <= 7; amount++) {
+      String other = event("charge.succeeded", payment, "ch_" + payment, amount, "EUR");
+      assertThat(fixture.send(id, other)).isEqualTo(204);
+      assertThat(fixture.send(id, other)).isEqualTo(204);
+    }
+
+    assertThat(
+            fixture.texts(
+                """
+                SELECT convert_from(body, 'UTF8')::json -> 'data' ->> 'amount'
+                FROM payrelay.provider_event_conflict WHERE event_id = ? ORDER BY received_at
+                """,
+                id))
+        .containsExactly("1", "2", "3", "4", "5");
+    assertThat(
+            fixture.texts(
+                """
+                SELECT evidence ->> 'second_body' FROM payrelay.exception_case
+                WHERE payment_id = ? ORDER BY exception_case_id
+                """,
+                payment))
+        .hasSize(7)
+        .startsWith("kept in provider_event_conflict")
+        .endsWith("not kept: too many for this event");
+    assertThat(fixture.capturedMinor(payment)).isEqualTo(1999);
+  }
+
   /**
    * All orders of the pure function are in PaymentLifecyclePropertyTest; here some, through SQL.
    */
@@ -191,17 +230,63 @@ class WebhookIngestIT {
         .isEqualTo(1);
   }
 
-  @Test
-  void neverCallsAWrongAmountASuccess() {
+  /** Checklist 3.1 number 6 and 3.2 number 8: another amount, currency or payee is not ours. */
+  @ParameterizedTest
+  @CsvSource({
+    "AMOUNT_MISMATCH, \"amount\":1999, \"amount\":1, 1",
+    "CURRENCY_MISMATCH, EUR, USD, 1999",
+    "PAYEE_MISMATCH, acct_1, acct_thief, 1999"
+  })
+  void neverCallsASuccessOnOtherTermsASuccessAndAsksTheProvider(
+      String expected, String ours, String theirs, long suspenseMinor) {
     String payment = fixture.payment();
+    operation(payment);
     String id = newEventId();
 
-    fixture.send(id, event("charge.succeeded", payment, "ch_" + payment, 1, "EUR"));
+    fixture.send(id, event("charge.succeeded", payment).replace(ours, theirs));
 
     assertThat(fixture.status(payment)).isEqualTo("UNKNOWN");
     assertThat(fixture.disposition(id)).isEqualTo("CONFLICT");
-    assertThat(fixture.cases(payment)).containsExactly("AMOUNT_MISMATCH");
-    assertThat(fixture.capturedMinor(payment)).isEqualTo(1);
+    assertThat(fixture.cases(payment)).containsExactly(expected);
+    assertThat(fixture.capturedMinor(payment)).isEqualTo(suspenseMinor);
+    assertThat(queryIsDue(payment)).isTrue();
+  }
+
+  /**
+   * Scenarios 12, 13 and 16: what contradicts an end raises a case and asks the provider, whose
+   * answer is evidence; a late failure contradicts nothing that a provider means to say.
+   */
+  @ParameterizedTest
+  @CsvSource({
+    "FAILED, charge.succeeded, ch_%s, 1999, LATE_SUCCESS",
+    "FAILED, charge.succeeded, ch_%s, 7, LATE_SUCCESS",
+    "SUCCEEDED, charge.succeeded, ch_other_%s, 1999, DOUBLE_CHARGE",
+    "SUCCEEDED, charge.succeeded, ch_%s, 7, AMOUNT_MISMATCH",
+    "SUCCEEDED, charge.pending, ch_%s, 7, AMOUNT_MISMATCH",
+    "SUCCEEDED, charge.failed, ch_%s, 7, AMOUNT_MISMATCH",
+    "SUCCEEDED, charge.failed, ch_other_%s, 1999, ''",
+    "SUCCEEDED, charge.pending, ch_other_%s, 1999, ''",
+  })
+  void raisesACaseAndAsksTheProviderWhereAnEventContradictsTheEnd(
+      String end, String type, String charge, long amountMinor, String expected) {
+    String payment = fixture.payment();
+    ended(payment, end);
+    operation(payment);
+    fixture.execute(
+        "UPDATE payrelay.operation SET next_action = NULL, next_action_at = NULL WHERE payment_id = ?",
+        payment);
+
+    String body = event(type, payment, charge.formatted(payment), amountMinor, "EUR");
+    assertThat(fixture.send(newEventId(), body)).isEqualTo(204);
+
+    assertThat(fixture.status(payment)).isEqualTo(end);
+    assertThat(fixture.cases(payment))
+        .isEqualTo(expected.isEmpty() ? List.of() : List.of(expected));
+    assertThat(queryIsDue(payment)).isEqualTo(!expected.isEmpty());
+    assertThat(
+            fixture.text(
+                "SELECT ask_settled FROM payrelay.operation WHERE payment_id = ?", payment))
+        .isEqualTo(expected.isEmpty() ? "f" : "t");
   }
 
   @Test
@@ -249,6 +334,43 @@ class WebhookIngestIT {
     assertThat(fixture.ingest.reprocess("simulator", "evt_none")).isEmpty();
   }
 
+  /**
+   * Scenario 9, statamic-cargo PR 195: a late save of the call's own answer overwrote the webhook.
+   */
+  @Test
+  void keepsTheWebhooksSuccessWhereTheAnswerOfTheCallIsWrittenLater() {
+    String payment = fixture.payment();
+    fixture.send(newEventId(), event("charge.succeeded", payment));
+
+    fixture.owner.useTransaction(tx -> answered(tx, payment, Observation.PENDING));
+    fixture.owner.useTransaction(tx -> answered(tx, payment, Observation.UNKNOWN));
+
+    assertThat(fixture.status(payment)).isEqualTo("SUCCEEDED");
+    assertThat(fixture.statusEvents(payment)).containsExactly("PENDING", "SUCCEEDED");
+  }
+
+  /** Scenario 17, mollie/magento2 #1047: the answer and the webhook both recorded the payment. */
+  @Test
+  void makesOneChangeOfAnswerAndWebhookInTheSameMoment() throws Exception {
+    for (int round = 0; round < 10; round++) {
+      String payment = fixture.payment();
+      String body = event("charge.succeeded", payment);
+      assertThat(
+              together(
+                  List.of(
+                      () -> fixture.send(newEventId(), body),
+                      () -> {
+                        ended(payment, "SUCCEEDED");
+                        return 204;
+                      })))
+          .containsOnly(204);
+
+      assertThat(fixture.statusEvents(payment)).containsExactly("PENDING", "SUCCEEDED");
+      assertThat(fixture.capturedMinor(payment)).isEqualTo(1999);
+      assertThat(fixture.cases(payment)).isEmpty();
+    }
+  }
+
   /** getlago PR 3223: one provider transaction for two payments. */
   @Test
   void givesOneProviderTransactionToOnePaymentOnly() throws Exception {
@@ -281,28 +403,39 @@ class WebhookIngestIT {
   @Test
   void asksTheProviderWhereAnEventSettlesNothing() {
     String payment = fixture.payment();
-    fixture.owner.useTransaction(
-        tx -> {
-          new FactStore()
-              .apply(
-                  tx,
-                  List.of(
-                      Fact.plain(
-                          FactSource.RESPONSE,
-                          "simulator",
-                          payment,
-                          Observation.UNKNOWN,
-                          null,
-                          InstantSource.system().instant(),
-                          Map.of())),
-                  InstantSource.system().instant());
-        });
+    fixture.owner.useTransaction(tx -> answered(tx, payment, Observation.UNKNOWN));
     operation(payment);
 
     fixture.send(newEventId(), event("charge.pending", payment));
 
     assertThat(fixture.status(payment)).isEqualTo("UNKNOWN");
     assertThat(queryIsDue(payment)).isTrue();
+  }
+
+  private static void answered(Handle tx, String payment, Observation observation) {
+    Instant now = InstantSource.system().instant();
+    Fact fact =
+        Fact.plain(FactSource.RESPONSE, "simulator", payment, observation, null, now, Map.of());
+    new FactStore().apply(tx, List.of(fact), now);
+  }
+
+  private static void ended(String payment, String status) {
+    boolean failed = status.equals("FAILED");
+    Fact fact =
+        new Fact(
+            FactSource.RESPONSE,
+            "simulator",
+            payment,
+            failed ? Observation.FAILED : Observation.SUCCEEDED,
+            failed ? null : "ch_" + payment,
+            failed ? null : new Money(1999, "EUR"),
+            null,
+            null,
+            failed ? "card_declined" : null,
+            InstantSource.system().instant(),
+            Map.of());
+    fixture.owner.useTransaction(
+        tx -> new FactStore().apply(tx, List.of(fact), InstantSource.system().instant()));
   }
 
   /** A charge that was sent and has nothing to do for an hour. */

@@ -11,5 +11,13 @@ public enum AttemptOutcome {
   /** Its deadline was over before the bytes left. */
   RETURNED_UNSENT,
   /** Its lease was over and nobody had said how it ended. */
-  ABANDONED
+  ABANDONED;
+
+  /** Did the provider say anything of the payment? */
+  boolean answered() {
+    return switch (this) {
+      case SUCCEEDED, PENDING, DECLINED, NOT_FOUND -> true;
+      case NOT_PROCESSED, UNKNOWN, RETURNED_UNSENT, ABANDONED -> false;
+    };
+  }
 }

@@ -11,8 +11,6 @@ import io.payrelay.payments.money.Money;
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.PayrelayException;
 import java.sql.SQLException;
-import java.time.OffsetDateTime;
-import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -24,8 +22,10 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Function;
 import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.statement.PreparedBatch;
+import org.jspecify.annotations.Nullable;
 
 /** Ledger rows, appended only. Stateless, safe for any thread. */
 public final class LedgerStore {
@@ -165,33 +165,40 @@ public final class LedgerStore {
 
   private static Map<String, Long> insertPostings(
       Handle tx, Map<String, Posting> byKey, Map<String, Long> reversed) {
+    // One statement: a batch of statements that return keys would make a round trip for each.
+    List<Posting> postings = List.copyOf(byKey.values());
     Map<String, Long> ids = new LinkedHashMap<>();
-    if (byKey.isEmpty()) {
+    if (postings.isEmpty()) {
       return ids;
     }
-    PreparedBatch batch =
-        tx.prepareBatch(
+    tx.createQuery(
             """
             INSERT INTO payrelay.ledger_posting (business_key, kind, payment_id, reverses_posting_id, event_at)
-            VALUES (:business_key, :kind, :payment_id, coalesce(:reverses_posting_id::bigint,
-              (SELECT posting_id FROM payrelay.ledger_posting WHERE business_key = :reverses)), :event_at)
+            SELECT given.business_key, given.kind, given.payment_id, coalesce(given.reversed,
+              (SELECT posting_id FROM payrelay.ledger_posting p WHERE p.business_key = given.reverses)), given.event_at
+            FROM unnest(:business_keys, :kinds, :payment_ids, :reversed, :reverses, :events_at::timestamptz[])
+              AS given (business_key, kind, payment_id, reversed, reverses, event_at)
             ON CONFLICT (business_key) DO NOTHING
-            """);
-    for (Posting posting : byKey.values()) {
-      batch
-          .bind("business_key", posting.businessKey())
-          .bind("kind", posting.kind().name())
-          .bind("payment_id", posting.paymentId())
-          .bind("reverses_posting_id", reversed.get(posting.businessKey()))
-          .bind("reverses", posting.reverses())
-          .bind("event_at", OffsetDateTime.ofInstant(posting.eventAt(), ZoneOffset.UTC))
-          .add();
-    }
-    batch
-        .executePreparedBatch("business_key", "posting_id")
+            RETURNING business_key, posting_id
+            """)
+        .bindArray("business_keys", String.class, column(postings, Posting::businessKey))
+        .bindArray("kinds", String.class, column(postings, posting -> posting.kind().name()))
+        .bindArray("payment_ids", String.class, column(postings, Posting::paymentId))
+        .bindArray(
+            "reversed",
+            Long.class,
+            column(postings, posting -> reversed.get(posting.businessKey())))
+        .bindArray("reverses", String.class, column(postings, Posting::reverses))
+        .bindArray(
+            "events_at", String.class, column(postings, posting -> posting.eventAt().toString()))
         .map((row, context) -> Map.entry(row.getString("business_key"), row.getLong("posting_id")))
         .forEach(entry -> ids.put(entry.getKey(), entry.getValue()));
     return ids;
+  }
+
+  private static Object[] column(
+      List<Posting> postings, Function<Posting, @Nullable Object> value) {
+    return postings.stream().map(value).toArray();
   }
 
   private static List<String> lines(Posting posting) {

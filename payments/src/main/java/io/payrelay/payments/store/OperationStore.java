@@ -7,9 +7,11 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.time.OffsetDateTime;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
 import org.jdbi.v3.core.Handle;
@@ -38,7 +40,7 @@ public final class OperationStore {
                 """
                 UPDATE payrelay.operation o
                 SET next_action = 'QUERY', next_action_at = clock_timestamp(), updated_at = clock_timestamp(),
-                  queries_only = o.queries_only OR o.next_action IS NULL
+                  hinted_at = clock_timestamp(), queries_only = o.queries_only OR o.next_action IS NULL
                 WHERE o.payment_id = :payment_id AND o.kind = 'CHARGE' AND o.call_count + o.query_count > 0
                   AND (o.next_action_at IS NULL OR o.next_action_at > clock_timestamp())
                   AND EXISTS (SELECT FROM payrelay.payment p
@@ -58,15 +60,63 @@ public final class OperationStore {
             .one();
   }
 
-  /** Keeps the provider's own id of a payment's charge; the first one stays. */
-  public void keepReference(Handle tx, String paymentId, String reference) {
+  /** Keeps the provider's own ids of payments' charges, by payment id; the first one stays. */
+  public void keepReferences(Handle tx, Map<String, String> references) {
+    if (references.isEmpty()) {
+      return;
+    }
     tx.createUpdate(
             """
-            UPDATE payrelay.operation SET provider_reference = :reference
-            WHERE payment_id = :payment_id AND kind = 'CHARGE' AND provider_reference IS NULL
+            WITH given AS (SELECT * FROM unnest(:payment_ids, :references) AS one (payment_id, reference)),
+            locked AS MATERIALIZED (
+              SELECT operation_id, payment_id FROM payrelay.operation
+              WHERE payment_id = ANY (:payment_ids) AND kind = 'CHARGE' AND provider_reference IS NULL
+              ORDER BY operation_id FOR UPDATE)
+            UPDATE payrelay.operation o SET provider_reference = given.reference
+            FROM locked JOIN given ON given.payment_id = locked.payment_id
+            WHERE o.operation_id = locked.operation_id
             """)
-        .bind("payment_id", paymentId)
-        .bind("reference", reference)
+        .bindArray("payment_ids", String.class, references.keySet())
+        .bindArray("references", String.class, references.values())
+        .execute();
+  }
+
+  /**
+   * Makes the charges of unresolved payments ask the provider now instead of later. Where a call or
+   * a query is in flight, its answer may be older than the hint: another one follows it at once.
+   */
+  public void queryNow(Handle tx, Collection<String> paymentIds) {
+    query(tx, paymentIds, false);
+  }
+
+  /**
+   * The same for payments that have their end, which somebody contradicts: the provider is asked
+   * until it has answered once. The end stays, the answer is evidence for a person.
+   */
+  public void queryThoughSettled(Handle tx, Collection<String> paymentIds) {
+    query(tx, paymentIds, true);
+  }
+
+  private static void query(Handle tx, Collection<String> paymentIds, boolean though) {
+    if (paymentIds.isEmpty()) {
+      return;
+    }
+    // In the order in which finish() takes them.
+    tx.createUpdate(
+            """
+            UPDATE payrelay.operation
+            SET next_action = CASE WHEN next_action_at <= clock_timestamp() THEN next_action ELSE 'QUERY' END,
+              next_action_at = least(next_action_at, clock_timestamp()),
+              queries_only = queries_only OR next_action IS NULL,
+              hinted_at = clock_timestamp(), ask_settled = ask_settled OR :though,
+              updated_at = clock_timestamp()
+            WHERE operation_id IN (
+              SELECT operation_id FROM payrelay.operation
+              WHERE payment_id = ANY (:payment_ids) AND kind = 'CHARGE' AND call_count + query_count > 0
+              ORDER BY operation_id FOR UPDATE)
+            """)
+        .bindArray("payment_ids", String.class, paymentIds)
+        .bind("though", though)
         .execute();
   }
 
@@ -116,10 +166,10 @@ public final class OperationStore {
 
   /**
    * Claims due operations of a provider, the longest due first. One whose payment has its end is
-   * closed instead; an attempt whose lease is over is finished as ABANDONED and followed by a new
-   * one; a call whose key is not safe any more becomes a query. So does the first call for a
-   * payment that is older than a key is safe: where a backup was restored, there may have been a
-   * call that nobody here knows of.
+   * closed instead, or, where that end is contradicted, asked about and never called; an attempt
+   * whose lease is over is finished as ABANDONED and followed by a new one; a call whose key is not
+   * safe any more becomes a query. So does the first call for a payment that is older than a key is
+   * safe: where a backup was restored, there may have been a call that nobody here knows of.
    */
   public List<Claim> claim(Handle tx, String provider, int limit, ClaimTerms terms) {
     List<Due> due = due(tx, provider, limit);
@@ -164,8 +214,8 @@ public final class OperationStore {
             """
             WITH given AS MATERIALIZED (
               SELECT * FROM unnest(:operation_ids, :attempt_ids, :outcomes, :http_statuses, :bodies, :details, :references,
-                  :nexts, :delays_ms)
-                AS one (operation_id, attempt_id, outcome, http_status, response_body, detail, reference, next, delay_ms)),
+                  :nexts, :delays_ms, :answered)
+                AS one (operation_id, attempt_id, outcome, http_status, response_body, detail, reference, next, delay_ms, answered)),
             locked AS MATERIALIZED (
               SELECT operation_id FROM payrelay.operation WHERE operation_id = ANY (:operation_ids)
               ORDER BY operation_id FOR UPDATE),
@@ -175,11 +225,13 @@ public final class OperationStore {
                 response_body = given.response_body, detail = given.detail
               FROM given JOIN locked ON locked.operation_id = given.operation_id
               WHERE a.attempt_id = given.attempt_id AND a.finished_at IS NULL
-              RETURNING a.operation_id, a.started_at, given.reference, given.next, given.delay_ms)
+              RETURNING a.operation_id, a.started_at, given.reference, given.next, given.delay_ms, given.answered)
             UPDATE payrelay.operation o
             SET next_action = done.next, updated_at = clock_timestamp(),
               provider_reference = coalesce(o.provider_reference, done.reference),
+              ask_settled = o.ask_settled AND NOT done.answered,
               next_action_at = CASE WHEN done.next IS NULL THEN NULL
+                WHEN done.next = 'QUERY' AND o.hinted_at > done.started_at THEN clock_timestamp()
                 ELSE clock_timestamp() + done.delay_ms * interval '1 millisecond' END
             FROM done WHERE o.operation_id = done.operation_id
             """)
@@ -201,6 +253,10 @@ public final class OperationStore {
             "nexts",
             String.class,
             each(attempts, one -> one.next() == null ? null : one.next().name()))
+        .bindArray(
+            "answered",
+            Boolean.class,
+            each(attempts, one -> one.outcome().answered() || one.next() == null))
         .bindArray("delays_ms", Long.class, each(attempts, one -> one.delay().toMillis()))
         .execute();
   }
@@ -220,7 +276,7 @@ public final class OperationStore {
             """
             SELECT o.operation_id,
               -- A refund that had SUCCEEDED is asked about again where somebody reports that it failed.
-              CASE WHEN r.refund_id IS NULL THEN p.status IN ('SUCCEEDED', 'FAILED')
+              CASE WHEN r.refund_id IS NULL THEN p.status IN ('SUCCEEDED', 'FAILED') AND NOT o.ask_settled
                 ELSE r.status IN ('FAILED', 'RETURNED') OR (r.status = 'SUCCEEDED' AND o.next_action <> 'QUERY')
               END AS settled,
               EXISTS (SELECT FROM payrelay.attempt a
@@ -254,7 +310,8 @@ public final class OperationStore {
             chosen AS (
               SELECT o.operation_id, coalesce(r.created_at, p.created_at) AS requested_at,
                 o.call_count + o.query_count + 1 AS attempt_number,
-                CASE WHEN o.next_action = 'CALL' AND (coalesce(o.key_safe_until <= clock.now, false)
+                CASE WHEN r.refund_id IS NULL AND p.status IN ('SUCCEEDED', 'FAILED') THEN 'QUERY'
+                  WHEN o.next_action = 'CALL' AND (coalesce(o.key_safe_until <= clock.now, false)
                     OR (o.key_safe_until IS NULL AND o.call_count + o.query_count = 0
                       AND coalesce(r.created_at, p.created_at) + :key_safe::interval <= clock.now))
                   THEN 'QUERY' ELSE o.next_action END AS kind

@@ -8,10 +8,12 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.time.OffsetDateTime;
 import java.util.Collection;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeSet;
 import org.jdbi.v3.core.Handle;
 
@@ -62,6 +64,28 @@ public final class PaymentStore {
         .map((row, context) -> read(row))
         .forEach(payment -> payments.put(payment.paymentId(), payment));
     return payments;
+  }
+
+  /**
+   * Locks those of the payments that nobody else has locked, and waits for none.
+   *
+   * @return ids of the payments that exist and that somebody else holds
+   */
+  public Set<String> lockedByOthers(Handle tx, Collection<String> paymentIds) {
+    if (paymentIds.isEmpty()) {
+      return Set.of();
+    }
+    return new HashSet<>(
+        tx.createQuery(
+                """
+                WITH ours AS MATERIALIZED (SELECT payment_id FROM payrelay.payment
+                  WHERE payment_id = ANY (:ids) ORDER BY payment_id FOR UPDATE SKIP LOCKED)
+                SELECT payment_id FROM payrelay.payment
+                WHERE payment_id = ANY (:ids) AND payment_id NOT IN (SELECT payment_id FROM ours)
+                """)
+            .bindArray("ids", String.class, new TreeSet<>(paymentIds))
+            .mapTo(String.class)
+            .list());
   }
 
   /**

@@ -6,6 +6,7 @@ import io.payrelay.payments.lifecycle.Payment;
 import io.payrelay.payments.lifecycle.PaymentStatus;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.AfterAll;
@@ -88,14 +89,123 @@ class StoresIT {
         .jdbi()
         .useTransaction(
             tx ->
-                List.of("query_001", "query_002", "query_003")
-                    .forEach(id -> new OperationStore().queryNow(tx, id)));
+                new OperationStore().queryNow(tx, List.of("query_001", "query_002", "query_003")));
 
     assertThat(
             database.column(
                 "SELECT next_action || ' ' || (next_action_at <= clock_timestamp()) FROM payrelay.operation"
                     + " WHERE payment_id LIKE 'query%' ORDER BY payment_id"))
         .containsExactly("QUERY true", "CALL false", "CALL true");
+  }
+
+  /** A hint that comes while an answer is on its way: that answer may be the older one. */
+  @Test
+  void asksAgainAtOnceWhereAHintCameDuringTheQuery() {
+    for (String id : List.of("hint_0001", "hint_0002")) {
+      database.request(id, 5);
+      operation(id, 1, "'QUERY'", "now()");
+    }
+    List<Claim> claims = claim("hint_0001", "hint_0002");
+    assertThat(claims).hasSize(2);
+
+    queryNow("hint_0001");
+    finish(claims, AttemptOutcome.PENDING, OperationAction.QUERY);
+
+    assertThat(due("hint_0001")).isEqualTo("QUERY true");
+    assertThat(due("hint_0002")).isEqualTo("QUERY false");
+    // The one it asked for is made once.
+    List<Claim> again = claim("hint_0001", "hint_0002");
+    assertThat(again).extracting(Claim::paymentId).containsExactly("hint_0001");
+    finish(again, AttemptOutcome.PENDING, OperationAction.QUERY);
+    assertThat(due("hint_0001")).isEqualTo("QUERY false");
+  }
+
+  /** Never a call: the payment has its end. */
+  @Test
+  void asksAboutASettledPaymentUntilThereIsAnAnswerAndCallsItNever() {
+    String id = database.request("settled_01", 5);
+    operation(id, 1, "NULL", "NULL");
+    database
+        .owner
+        .jdbi()
+        .useHandle(
+            handle ->
+                handle.execute(
+                    "UPDATE payrelay.payment SET status = 'FAILED', version = 2, failure_code = 'x'"
+                        + " WHERE payment_id = 'settled_01'"));
+    queryNow(id);
+    assertThat(claim(id)).isEmpty();
+    assertThat(due(id)).isEqualTo("none");
+
+    database
+        .ingest
+        .jdbi()
+        .useTransaction(tx -> new OperationStore().queryThoughSettled(tx, List.of(id)));
+    List<Claim> first = claim(id);
+    finish(first, AttemptOutcome.UNKNOWN, OperationAction.CALL);
+    List<Claim> second = claim(id);
+    finish(second, AttemptOutcome.NOT_FOUND, OperationAction.CALL);
+
+    assertThat(first).extracting(Claim::action).containsExactly(OperationAction.QUERY);
+    assertThat(second).extracting(Claim::action).containsExactly(OperationAction.QUERY);
+    assertThat(claim(id)).isEmpty();
+    assertThat(due(id)).isEqualTo("none");
+  }
+
+  private static void queryNow(String paymentId) {
+    database
+        .ingest
+        .jdbi()
+        .useTransaction(tx -> new OperationStore().queryNow(tx, List.of(paymentId)));
+  }
+
+  private static List<Claim> claim(String... paymentIds) {
+    Duration minute = Duration.ofMinutes(1);
+    ClaimTerms terms = new ClaimTerms("test", minute, minute, minute);
+    List<String> ours = List.of(paymentIds);
+    return database
+        .worker
+        .jdbi()
+        .inTransaction(tx -> new OperationStore().claim(tx, "simulator", 100, terms))
+        .stream()
+        .filter(claim -> ours.contains(claim.paymentId()))
+        .sorted(Comparator.comparing(Claim::paymentId))
+        .toList();
+  }
+
+  private static void finish(List<Claim> claims, AttemptOutcome outcome, OperationAction next) {
+    Duration delay = next == OperationAction.CALL ? Duration.ZERO : Duration.ofHours(1);
+    List<FinishedAttempt> finished =
+        claims.stream()
+            .map(
+                claim ->
+                    new FinishedAttempt(
+                        claim.operationId(),
+                        claim.attemptId(),
+                        outcome,
+                        200,
+                        new byte[0],
+                        null,
+                        next,
+                        delay))
+            .toList();
+    assertThat(
+            database
+                .worker
+                .jdbi()
+                .<Integer, RuntimeException>inTransaction(
+                    tx -> new OperationStore().finish(tx, finished)))
+        .isEqualTo(claims.size());
+  }
+
+  private static String due(String paymentId) {
+    return database
+        .column(
+            "SELECT coalesce(next_action || ' ' || (next_action_at <= clock_timestamp()), 'none')"
+                + " FROM payrelay.operation WHERE payment_id = '"
+                + paymentId
+                + "'")
+        .get(0);
   }
 
   private static void operation(String paymentId, int calls, String action, String at) {

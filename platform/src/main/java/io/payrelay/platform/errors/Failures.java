@@ -43,6 +43,39 @@ public final class Failures {
     return null;
   }
 
+  /**
+   * Is it the failure of the one item at work (its values, or our own code on them) or of the
+   * moment it met another? All else, a missing privilege or table among it, is the state of the
+   * database or of our configuration: it would be every item's, and passes or is repaired.
+   */
+  public static boolean concernsOne(Throwable failure) {
+    String state = sqlState(failure);
+    Category category = categoryOf(failure);
+    return category == Category.REJECTED
+        || ofTheMoment(failure)
+        // 54 program limits: a value that no index takes. P0001: a trigger's own word on the row.
+        || (state != null && (state.startsWith("54") || state.equals("P0001")))
+        // A fault of our own code on this item's values: without a word of the database.
+        || (category == Category.FATAL && !saysWhatItIs(failure));
+  }
+
+  /** Unique key, serialization, deadlock: another transaction came first. Done again, it may do. */
+  public static boolean ofTheMoment(Throwable failure) {
+    String state = sqlState(failure);
+    return state != null && (state.equals("23505") || state.startsWith("40"));
+  }
+
+  private static boolean saysWhatItIs(Throwable failure) {
+    Throwable cause = failure;
+    for (int depth = 0; cause != null && depth < CAUSE_DEPTH_MAX; depth++) {
+      if (cause instanceof SQLException || cause instanceof PayrelayException) {
+        return true;
+      }
+      cause = cause.getCause();
+    }
+    return false;
+  }
+
   private static @Nullable Category own(Throwable failure) {
     if (failure.getClass() == KafkaException.class
         && failure.getCause() instanceof KafkaException) {

@@ -64,6 +64,32 @@ class FailuresTest {
     assertThat(Failures.sqlState(new IllegalStateException(failure))).isEqualTo(sqlState);
   }
 
+  /** What concerns one item is set aside with it; a missing privilege would be every item's. */
+  @ParameterizedTest
+  @CsvSource({
+    "23505, true, true",
+    "40P01, true, true",
+    "23514, true, false",
+    "22021, true, false",
+    "54000, true, false",
+    "P0001, true, false",
+    "42501, false, false",
+    "42P01, false, false",
+    "28P01, false, false",
+    "08006, false, false",
+    "53100, false, false",
+    "57014, false, false",
+    "XX001, false, false"
+  })
+  void tellsTheItemsTroubleFromEverybodys(String sqlState, boolean one, boolean moment) {
+    JdbiException failure = new JdbiException("x", new SQLException("x", sqlState)) {};
+
+    assertThat(Failures.concernsOne(failure)).isEqualTo(one);
+    assertThat(Failures.ofTheMoment(failure)).isEqualTo(moment);
+    assertThat(Failures.concernsOne(new IllegalStateException("a bug of ours"))).isTrue();
+    assertThat(Failures.concernsOne(new PayrelayException(FATAL, "says what it is"))).isFalse();
+  }
+
   static Stream<Arguments> exceptions() {
     return Stream.of(
         Arguments.of(new PayrelayException(UNKNOWN_OUTCOME, "x"), UNKNOWN_OUTCOME),

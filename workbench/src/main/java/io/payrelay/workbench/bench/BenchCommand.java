@@ -16,7 +16,8 @@ import picocli.CommandLine.Spec;
       RelayBenchCommand.class,
       LatencyBenchCommand.class,
       CompareBenchCommand.class,
-      PaymentsBenchCommand.class
+      PaymentsBenchCommand.class,
+      WebhookBenchCommand.class
     })
 @SuppressWarnings("NullAway.Init") // picocli injects.
 public final class BenchCommand implements Runnable {

@@ -17,6 +17,7 @@ final class BenchOptions {
   private static final int ROWS_MAX = 100_000;
   private static final int RATE_MAX = 20_000;
   private static final int SECONDS_MAX = 3600;
+  private static final int CONNECTIONS_MAX = 1_000;
   private static final int LATENCIES_MAX = 5_000_000;
   private static final int PAYMENTS_MAX = 1_000_000;
   private static final int OUTSTANDING_MAX = 100_000;
@@ -28,13 +29,13 @@ final class BenchOptions {
   private @Nullable Path report;
 
   @Option(
-      names = "--relay-java-options",
+      names = {"--java-options", "--relay-java-options"},
       paramLabel = "TEXT",
       defaultValue = "",
       description =
-          "further options for the relay's JVM, for example a flight recording; they come after "
+          "further options for the JVM of what is measured, for example a flight recording; they come after "
               + PayrelaySubject.HEAP)
-  private String relayJavaOptions;
+  private String javaOptions;
 
   BenchOptions() {}
 
@@ -42,10 +43,8 @@ final class BenchOptions {
     return report;
   }
 
-  List<String> relayJavaOptions() {
-    return relayJavaOptions.isBlank()
-        ? List.of()
-        : List.of(relayJavaOptions.trim().split(" +", -1));
+  List<String> javaOptions() {
+    return javaOptions.isBlank() ? List.of() : List.of(javaOptions.trim().split(" +", -1));
   }
 
   Drain.Size size(int events, int warmUpEvents, int rowsPerTransaction) {
@@ -72,6 +71,14 @@ final class BenchOptions {
     check("--warm-up-payments", warmUpPayments, 0, PAYMENTS_MAX);
     check("--outstanding", outstandingMax, 1, OUTSTANDING_MAX);
     return new PaymentFlow.Size(payments, warmUpPayments, outstandingMax);
+  }
+
+  WebhookLoad.Load webhooks(int events, int warmUpEvents, int ratePerS, int connections) {
+    check("--events", events, 1, EVENTS_MAX);
+    check("--warm-up-events", warmUpEvents, 0, EVENTS_MAX);
+    check("--rate", ratePerS, 0, RATE_MAX);
+    check("--connections", connections, 1, CONNECTIONS_MAX);
+    return new WebhookLoad.Load(events, warmUpEvents, ratePerS, connections);
   }
 
   /** Found out before the work, not after it. */

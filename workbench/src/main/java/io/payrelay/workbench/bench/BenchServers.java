@@ -118,7 +118,8 @@ final class BenchServers implements AutoCloseable {
     return environment(RELAY_USER);
   }
 
-  private Map<String, String> environment(String user) {
+  /** Where everything is, for a process under that login. */
+  Map<String, String> environment(String user) {
     Map<String, String> environment = new HashMap<>();
     environment.put("PAYRELAY_DATABASE_URL", jdbcUrl);
     environment.put("PAYRELAY_DATABASE_USER", user);

@@ -103,7 +103,7 @@ final class CompareBenchCommand implements Callable<Integer> {
     try (BenchServers servers = BenchServers.start()) {
       PrintWriter out = spec.commandLine().getOut();
       BareReader limit = new BareReader(servers);
-      PayrelaySubject ours = new PayrelaySubject(servers, options.relayJavaOptions());
+      PayrelaySubject ours = new PayrelaySubject(servers, options.javaOptions());
       ours.prepare();
       limit.prepare();
       progress(out, ours.name());

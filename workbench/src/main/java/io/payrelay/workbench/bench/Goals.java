@@ -12,6 +12,8 @@ final class Goals {
   private static final double P50_MS = 8;
   private static final double P99_MS = 40;
   private static final double PEAK_MB = 400;
+  private static final double WEBHOOKS_PER_S = 3_000;
+  private static final double WEBHOOK_P99_MS = 50;
 
   private Goals() {}
 
@@ -50,6 +52,16 @@ final class Goals {
     }
     goals.add(atMost("peak memory, MB", PEAK_MB, peakMb));
     return goals;
+  }
+
+  /** Of the webhook ingest: how many as fast as it goes, or how soon at a rate. */
+  static Goal of(WebhookLoad.Figures figures) {
+    return figures.ratePerS() == 0
+        ? atLeast("webhooks/s", WEBHOOKS_PER_S, figures.webhooksPerS())
+        : atMost(
+            "p99 at %d/s, ms".formatted(figures.ratePerS()),
+            WEBHOOK_P99_MS,
+            figures.latency().p99Ms());
   }
 
   static String text(List<Goal> goals) {

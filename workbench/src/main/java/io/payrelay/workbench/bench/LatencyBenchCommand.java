@@ -55,7 +55,7 @@ final class LatencyBenchCommand implements Callable<Integer> {
     options.checkReport();
     Machine machine = Machine.now();
     try (BenchServers servers = BenchServers.start()) {
-      Subject relay = new PayrelaySubject(servers, options.relayJavaOptions());
+      Subject relay = new PayrelaySubject(servers, options.javaOptions());
       relay.prepare();
       Report report;
       try (BenchProcess process = relay.start()) {

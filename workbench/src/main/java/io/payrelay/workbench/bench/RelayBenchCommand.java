@@ -58,7 +58,7 @@ final class RelayBenchCommand implements Callable<Integer> {
     options.checkReport();
     Machine machine = Machine.now();
     try (BenchServers servers = BenchServers.start()) {
-      Subject relay = new PayrelaySubject(servers, options.relayJavaOptions());
+      Subject relay = new PayrelaySubject(servers, options.javaOptions());
       BareReader limit = new BareReader(servers);
       relay.prepare();
       limit.prepare();

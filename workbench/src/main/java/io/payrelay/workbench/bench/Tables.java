@@ -77,6 +77,22 @@ final class Tables {
     return text.toString();
   }
 
+  static String webhooks(WebhookLoad.Figures one) {
+    return "| webhooks/s | p50 ms | p95 ms | p99 ms | max ms | ingest CPU s per million | PostgreSQL CPU s per million | peak MB |\n"
+        + "|-----------:|-------:|-------:|-------:|-------:|-------------------------:|-----------------------------:|--------:|\n"
+        + String.format(
+            Locale.ROOT,
+            "| %10.0f | %6.1f | %6.1f | %6.1f | %6.1f | %24.1f | %28.1f | %7s |%n",
+            one.webhooksPerS(),
+            one.latency().p50Ms(),
+            one.latency().p95Ms(),
+            one.latency().p99Ms(),
+            one.latency().maxMs(),
+            one.ingestCpuSecondsPerMillion(),
+            one.postgresCpuSecondsPerMillion(),
+            memory(one.peakMemoryMb()));
+  }
+
   /** Writes a report as JSON, if a file was named. */
   static void write(@Nullable Path file, Object report) {
     if (file == null) {

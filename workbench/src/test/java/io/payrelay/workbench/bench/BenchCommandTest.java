@@ -36,6 +36,8 @@ final class BenchCommandTest {
         "payments --payments 0|--payments takes 1 to 1000000, not 0",
         "payments --provider-latency-ms -1|--provider-latency-ms takes 0 to 60000, not -1",
         "payments --outstanding 0|--outstanding takes 1 to 100000, not 0",
+        "webhooks --rate 20001|--rate takes 0 to 20000, not 20001",
+        "webhooks --connections 0|--connections takes 1 to 1000, not 0",
         "compare|Missing required options: '--peer-home=DIR', '--peer-java-home=DIR'",
         "compare --peer-home /none --peer-java-home /none|--peer-home names /none, which holds no Debezium Server",
       })
