@@ -104,8 +104,7 @@ final class RefusedOutcomes {
         outcome
             .lane()
             .planner()
-            .after(
-                claim, new ProviderResult.Unknown(reason), settled, outcome.capabilities());
+            .after(claim, new ProviderResult.Unknown(reason), settled, outcome.capabilities());
     operations.finish(
         tx,
         List.of(

@@ -83,7 +83,8 @@ final class Sweep implements Worker {
   }
 
   private void sweepRefunds() {
-    List<String> ids = jdbi.inTransaction(tx -> refunds.withoutOperation(tx, config.sweepAge(), BATCH_MAX));
+    List<String> ids =
+        jdbi.inTransaction(tx -> refunds.withoutOperation(tx, config.sweepAge(), BATCH_MAX));
     if (ids.isEmpty()) {
       return;
     }

@@ -130,7 +130,9 @@ final class Applier {
     private final Set<String> refunds = new TreeSet<>();
     private final Map<String, String> references = new TreeMap<>();
 
-    /** What the provider calls a charge without an end yet: it may have to be asked by that name. */
+    /**
+     * What the provider calls a charge without an end yet: it may have to be asked by that name.
+     */
     void keepReference(Payment before, Fact fact, Decision decision) {
       String reference = fact.providerTransactionId();
       if (reference != null

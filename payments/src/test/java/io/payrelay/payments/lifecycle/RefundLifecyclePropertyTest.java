@@ -286,8 +286,7 @@ class RefundLifecyclePropertyTest {
         said(FactSource.WEBHOOK, Observation.PROVIDER_REFUND, "re_1"));
   }
 
-  private static Fact said(
-      FactSource source, Observation observation, @Nullable String reference) {
+  private static Fact said(FactSource source, Observation observation, @Nullable String reference) {
     return new Fact(
         source,
         "simulator",

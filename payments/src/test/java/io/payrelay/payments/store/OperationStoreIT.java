@@ -52,7 +52,7 @@ class OperationStoreIT {
     database
         .ingest
         .jdbi()
-        .useTransaction(tx -> operations.keepReference(tx, "reference_1", "pi_3"));
+        .useTransaction(tx -> operations.keepReferences(tx, Map.of("reference_1", "pi_3")));
 
     assertThat(claim("simulator").get(0).providerReference()).isEqualTo("pi_1");
     assertThatThrownBy(() -> update("provider_reference = 'pi_4' WHERE payment_id = 'reference_1'"))

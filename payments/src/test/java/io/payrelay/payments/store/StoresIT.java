@@ -186,6 +186,7 @@ class StoresIT {
                         200,
                         new byte[0],
                         null,
+                        null,
                         next,
                         delay))
             .toList();
