@@ -147,8 +147,8 @@ final class CaseOffice {
       if (answer.isPresent()
           || leftMs <= 0
           || never.await(Math.min(POLL_MS, leftMs), TimeUnit.MILLISECONDS)) {
-        Payment payment = jdbi.withHandle(tx -> payments.find(tx, asked.paymentId())).orElseThrow();
-        return new Answered(asked, answer.orElse(null), payment);
+        String status = jdbi.withHandle(tx -> queries.status(tx, asked));
+        return new Answered(asked, answer.orElse(null), status);
       }
     }
   }
