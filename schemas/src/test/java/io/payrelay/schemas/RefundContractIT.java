@@ -480,7 +480,8 @@ class RefundContractIT {
     dataSource.setUrl(old.jdbcUrl());
     dataSource.setUser(old.user());
     dataSource.setPassword(old.password());
-    String opened = "SELECT has_any_column_privilege('payrelay_upstream', 'payrelay.refund', 'INSERT')";
+    String opened =
+        "SELECT has_any_column_privilege('payrelay_upstream', 'payrelay.refund', 'INSERT')";
     Flyway.configure()
         .dataSource(dataSource)
         .schemas(Migrations.SCHEMA)
