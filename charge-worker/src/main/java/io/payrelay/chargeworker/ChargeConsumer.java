@@ -21,9 +21,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Accepts charge and refund requests: one transaction a poll, then the offsets, up to the first record that is
- * not finished. What fails is kept and tried again while its partitions pause, so the group stays
- * as it is however long the database is away. Belongs to one thread.
+ * Accepts charge and refund requests: one transaction a poll, then the offsets, up to the first
+ * record that is not finished. What fails is kept and tried again while its partitions pause, so
+ * the group stays as it is however long the database is away. Belongs to one thread.
  */
 final class ChargeConsumer implements Worker, ConsumerRebalanceListener, AutoCloseable {
 
@@ -188,7 +188,9 @@ final class ChargeConsumer implements Worker, ConsumerRebalanceListener, AutoClo
           clock.millis() - received.firstSeenMs() < notVisibleLimit.toMillis()
               ? null
               : "there is no such "
-                  + (received.source().topic().equals(Topic.REFUND_REQUESTS) ? "refund" : "payment");
+                  + (received.source().topic().equals(Topic.REFUND_REQUESTS)
+                      ? "refund"
+                      : "payment");
     };
   }
 

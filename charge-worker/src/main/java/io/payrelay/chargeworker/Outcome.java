@@ -14,11 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param refund what the claim is about; null: its payment's charge
  */
 record Outcome(
-    ProviderLane lane,
-    Claim claim,
-    ProviderAnswer answer,
-    Duration took,
-    @Nullable Refund refund) {
+    ProviderLane lane, Claim claim, ProviderAnswer answer, Duration took, @Nullable Refund refund) {
 
   /** What the provider promises of it. */
   Capabilities capabilities() {

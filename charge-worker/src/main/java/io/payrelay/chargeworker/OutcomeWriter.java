@@ -150,10 +150,7 @@ final class OutcomeWriter implements Worker {
       from = to;
       NextStep step =
           planner.after(
-              result.outcome().claim(),
-              result.result(),
-              settled,
-              result.outcome().capabilities());
+              result.outcome().claim(), result.result(), settled, result.outcome().capabilities());
       if (step.unresolved()) {
         unresolved.add(unresolved(result.outcome(), now));
       }
@@ -184,7 +181,10 @@ final class OutcomeWriter implements Worker {
         believed == outcome.answer().result()
             ? outcome.answer()
             : new ProviderAnswer(
-                believed, outcome.answer().httpStatus(), outcome.answer().body());
+                believed,
+                outcome.answer().further(),
+                outcome.answer().httpStatus(),
+                outcome.answer().body());
     List<Fact> facts =
         outcome.refund() == null
             ? ResultFacts.of(source, claim.provider(), claim.paymentId(), answer, attempt, now)

@@ -39,15 +39,13 @@ final class RefundCalls {
         promised.queryByPaymentId() || refund.providerRefundId() != null,
         promised.queryLag(),
         /* cancel= */ false,
-        promised.refunds());
+        promised.refunds(),
+        promised.transactionObject(),
+        promised.amounts());
   }
 
   static CompletableFuture<ProviderAnswer> call(
-      PaymentProvider provider,
-      Claim claim,
-      Refund refund,
-      long sendDeadlineNs,
-      Duration timeout) {
+      PaymentProvider provider, Claim claim, Refund refund, long sendDeadlineNs, Duration timeout) {
     return switch (claim.action()) {
       case CALL ->
           provider.refund(

@@ -76,10 +76,11 @@ final class RefundFacts {
       return money(
           source,
           refund,
-          Observation.FAILED,
+          // What can still come to something has not failed.
+          declined.stillPayable() ? Observation.PENDING : Observation.FAILED,
           declined.providerTransactionId(),
           declined.amount(),
-          declined.code(),
+          declined.stillPayable() ? null : declined.code(),
           now,
           evidence);
     }

@@ -92,7 +92,9 @@ final class RefusedOutcomes {
     Claim claim = outcome.claim();
     Instant now = clock.instant();
     FactStore.Applied applied =
-        withFact ? facts.apply(tx, List.of(outcome.about(unknown(claim, reason, now))), now).get(0) : null;
+        withFact
+            ? facts.apply(tx, List.of(outcome.about(unknown(claim, reason, now))), now).get(0)
+            : null;
     boolean settled =
         applied != null
             && applied.decision() != null
@@ -101,11 +103,7 @@ final class RefusedOutcomes {
     exceptions.open(
         tx, List.of(exception(outcome, reason, payment == null ? null : payment.amount(), now)));
     NextStep step =
-        planner.after(
-            claim,
-            new ProviderResult.Unknown(reason),
-            settled,
-            outcome.capabilities());
+        planner.after(claim, new ProviderResult.Unknown(reason), settled, outcome.capabilities());
     operations.finish(
         tx,
         List.of(
@@ -154,7 +152,7 @@ final class RefusedOutcomes {
         claim.paymentId(),
         claim.provider(),
         observed.transactionId(),
-        expected,
+        outcome.refund() == null ? expected : outcome.refund().amount(),
         observed.amount(),
         claim.traceId(),
         evidence,

@@ -31,7 +31,9 @@ final class Requests {
       return charges.accept(triggers);
     }
     Iterator<Acceptance.Verdict> charged =
-        ofCharges.isEmpty() ? List.<Acceptance.Verdict>of().iterator() : charges.accept(ofCharges).iterator();
+        ofCharges.isEmpty()
+            ? List.<Acceptance.Verdict>of().iterator()
+            : charges.accept(ofCharges).iterator();
     Iterator<Acceptance.Verdict> refunded = refunds.accept(ofRefunds).iterator();
     List<Acceptance.Verdict> verdicts = new ArrayList<>(triggers.size());
     triggers.forEach(

@@ -83,8 +83,7 @@ class RecordReaderTest {
   }
 
   private Received read(String topic, String type, byte[] value) {
-    ConsumerRecord<byte[], byte[]> source =
-        new ConsumerRecord<>(topic, 0, 0, new byte[0], value);
+    ConsumerRecord<byte[], byte[]> source = new ConsumerRecord<>(topic, 0, 0, new byte[0], value);
     source.headers().add("ce_type", type.getBytes(UTF_8));
     return reader.read(source, 0);
   }

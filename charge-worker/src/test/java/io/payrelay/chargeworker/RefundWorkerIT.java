@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 import static org.awaitility.Awaitility.await;
 
+import io.payrelay.payments.lifecycle.Payment;
 import io.payrelay.payments.lifecycle.PaymentStatus;
 import io.payrelay.payments.lifecycle.Refund;
 import io.payrelay.payments.lifecycle.RefundStatus;
@@ -23,7 +24,6 @@ import io.payrelay.simulator.Fault;
 import io.payrelay.simulator.FaultProfile;
 import io.payrelay.simulator.ProviderSimulator;
 import io.payrelay.simulator.SimulatedRefund;
-import io.payrelay.payments.lifecycle.Payment;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
@@ -146,7 +146,8 @@ class RefundWorkerIT {
     assertThat(fixture.payment(payment).status()).isEqualTo(PaymentStatus.SUCCEEDED);
   }
 
-  // ledger-reconciliation.md 5.5 scenario 24: the call times out and the provider had done it: one refund, same key.
+  // ledger-reconciliation.md 5.5 scenario 24: the call times out and the provider had done it: one
+  // refund, same key.
   @Test
   void givesBackOnceWhateverHappensToTheAnswer() throws Exception {
     fixture.worker(provider, FAST);
@@ -192,9 +193,7 @@ class RefundWorkerIT {
     awaitStatus(returned, RefundStatus.SUCCEEDED);
     soon(() -> assertThat(refunds(returned).get(0).moneyReturned()).isFalse());
     // As a webhook does that reports the failure: the provider is asked again.
-    fixture
-        .workerJdbi()
-        .useTransaction(tx -> new RefundOperationStore().queryNow(tx, returned));
+    fixture.workerJdbi().useTransaction(tx -> new RefundOperationStore().queryNow(tx, returned));
     awaitStatus(returned, RefundStatus.RETURNED);
     soon(
         () ->
@@ -204,7 +203,8 @@ class RefundWorkerIT {
     assertThat(refundable(payment)).isEqualTo(1200 - 101 - 100);
   }
 
-  // provider-semantics.md 3.1: a redelivered request, two workers, a death between answer and write.
+  // provider-semantics.md 3.1: a redelivered request, two workers, a death between answer and
+  // write.
   @Test
   void givesBackOnceWhereAWorkerDiesAndOffsetsAreReplayed() throws Exception {
     fixture.worker(provider, FAST).close();

@@ -73,7 +73,8 @@ class RelayRegistryIT {
 
     Map<String, Integer> ids = SchemaRegistry.register(config(), catalogue.all());
 
-    assertThat(ids).containsOnlyKeys(
+    assertThat(ids)
+        .containsOnlyKeys(
             "ChargeRequested", "PaymentStatusChanged", "RefundRequested", "RefundStatusChanged");
     assertThat(SchemaRegistry.register(config(), catalogue.all())).isEqualTo(ids);
     assertThat(registry.confluentApi("/subjects"))

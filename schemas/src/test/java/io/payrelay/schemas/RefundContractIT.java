@@ -6,6 +6,8 @@ import static io.payrelay.schemas.MigratedDatabase.run;
 import static io.payrelay.schemas.MigratedDatabase.value;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.payrelay.localstack.TestDatabase;
+import io.payrelay.localstack.TestInfra;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
@@ -13,6 +15,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import org.awaitility.Awaitility;
+import org.flywaydb.core.Flyway;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -21,6 +24,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.postgresql.ds.PGSimpleDataSource;
 
 /** What docs/sql-contract.md promises of refunds, as a login with payrelay_upstream alone. */
 @Timeout(120)
@@ -241,7 +245,8 @@ class RefundContractIT {
 
   @Test
   void refusesWhereNothingIsCaptured() throws SQLException {
-    // ledger-reconciliation.md 29: a refund that comes before the charge is known gives nothing back.
+    // ledger-reconciliation.md 29: a refund that comes before the charge is known gives nothing
+    // back.
     run(
         owner,
         "SELECT payrelay.request_payment('%sx', 'shop', '%<sx', 'simulator', 1000, 'EUR')"
@@ -470,19 +475,35 @@ class RefundContractIT {
 
   @Test
   void opensADatabaseThatWasOpenBeforeItHadRefunds() throws SQLException {
-    assertThat(
-            value(
-                owner,
-                "SELECT has_function_privilege('payrelay_upstream', oid, 'EXECUTE')"
-                    + " FROM pg_proc WHERE proname = 'request_refund'"))
-        .isEqualTo("t");
-    // Where migrate has not opened it yet, the migration does not either.
-    try (Connection closed = MigratedDatabase.closed().owner()) {
+    TestDatabase old = TestInfra.shared().newDatabase();
+    PGSimpleDataSource dataSource = new PGSimpleDataSource();
+    dataSource.setUrl(old.jdbcUrl());
+    dataSource.setUser(old.user());
+    dataSource.setPassword(old.password());
+    String opened = "SELECT has_any_column_privilege('payrelay_upstream', 'payrelay.refund', 'INSERT')";
+    Flyway.configure()
+        .dataSource(dataSource)
+        .schemas(Migrations.SCHEMA)
+        .defaultSchema(Migrations.SCHEMA)
+        .table("schema_history")
+        .target("0011")
+        .load()
+        .migrate();
+    try (Connection before = dataSource.getConnection()) {
+      run(before, "SELECT payrelay.open_for_upstreams()");
+      Migrations.migrate(dataSource, EventCatalogue.builtIn());
+
+      assertThat(value(before, opened)).isEqualTo("t");
       assertThat(
               value(
-                  closed,
-                  "SELECT has_any_column_privilege('payrelay_upstream', 'payrelay.refund', 'INSERT')"))
-          .isEqualTo("f");
+                  before,
+                  "SELECT has_function_privilege('payrelay_upstream', oid, 'EXECUTE')"
+                      + " FROM pg_proc WHERE proname = 'request_refund'"))
+          .isEqualTo("t");
+    }
+    // Where migrate has not opened it yet, the migration does not either.
+    try (Connection closed = MigratedDatabase.closed().owner()) {
+      assertThat(value(closed, opened)).isEqualTo("f");
     }
   }
 }

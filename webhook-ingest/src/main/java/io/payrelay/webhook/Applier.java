@@ -121,8 +121,7 @@ final class Applier {
 
   /** As of charges; one that had succeeded is asked about where its failure is reported. */
   private static boolean wantsQuery(RefundDecision refund, boolean hint) {
-    boolean unmoved =
-        refund.states().isEmpty() && refund.result().status() == RefundStatus.UNKNOWN;
+    boolean unmoved = refund.states().isEmpty() && refund.result().status() == RefundStatus.UNKNOWN;
     return refund.next() == NextAction.QUERY && (hint || unmoved);
   }
 

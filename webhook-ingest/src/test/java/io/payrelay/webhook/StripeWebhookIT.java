@@ -148,8 +148,7 @@ class StripeWebhookIT {
     send(intentEvent(newEventId(), "succeeded", "succeeded", payment));
     fixture.text("SELECT payrelay.request_refund(?, ?, 500, 'EUR')", refund, payment);
     String ours =
-        refund(payment)
-            .replace("{}", "{\"payrelay_refund_id\":\"%s\"}".formatted(refund));
+        refund(payment).replace("{}", "{\"payrelay_refund_id\":\"%s\"}".formatted(refund));
     String status = "SELECT status FROM payrelay.refund WHERE refund_id = ?";
 
     send(event(newEventId(), "refund.created", ours));

@@ -16,8 +16,8 @@ public final class ProviderRefunds {
   private ProviderRefunds() {}
 
   /**
-   * Decides on a refund at the provider that is none of ours: what went back is booked and told, and
-   * so is what of it came back.
+   * Decides on a refund at the provider that is none of ours: what went back is booked and told,
+   * and so is what of it came back.
    *
    * @param booked null where nothing is booked of it, or what was is reversed
    */

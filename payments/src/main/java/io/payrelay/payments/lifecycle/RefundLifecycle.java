@@ -61,7 +61,7 @@ public final class RefundLifecycle {
       throw new IllegalArgumentException("the fact is about another refund");
     }
     return switch (fact.observation()) {
-      case REFUSED -> refund.status() == REQUESTED ? failed(refund, fact, context) : same(refund);
+      case REFUSED -> refused(refund, fact, context);
       case PAYLOAD_DIFFERS ->
           refund.status().ended()
               ? same(refund)
@@ -103,9 +103,11 @@ public final class RefundLifecycle {
               kindOf(mismatch, refund, fact),
               toUnknown(refund),
               leftUnexplained(refund, fact));
-      return mismatch == ExceptionKind.PROVIDER_MISMATCH || isAnother(refund, fact)
-          ? raised
-          : identified(raised, fact.reference());
+      boolean ours =
+          mismatch != ExceptionKind.PROVIDER_MISMATCH
+              && !isAnother(refund, fact)
+              && (isSuccess(fact) || !refund.status().ended());
+      return ours ? identified(raised, fact.reference()) : raised;
     }
     return switch (fact.observation()) {
       case SUCCEEDED, PROVIDER_REFUND -> succeeded(refund, fact, context);
@@ -117,13 +119,7 @@ public final class RefundLifecycle {
             case REQUESTED, PENDING -> change(refund, toUnknown(refund));
             case UNKNOWN, SUCCEEDED, FAILED, RETURNED -> same(refund);
           };
-      case REFUSED,
-          PAYLOAD_DIFFERS,
-          KEY_REFUSED,
-          UNRESOLVED,
-          DISPUTED,
-          DISPUTE_WON,
-          DISPUTE_LOST ->
+      case REFUSED, PAYLOAD_DIFFERS, KEY_REFUSED, UNRESOLVED, DISPUTED, DISPUTE_WON, DISPUTE_LOST ->
           throw new IllegalArgumentException(fact.observation() + " is no outcome");
     };
   }
@@ -175,11 +171,7 @@ public final class RefundLifecycle {
       case SUCCEEDED, RETURNED -> {
         if (another) {
           yield raise(
-              refund,
-              fact,
-              ExceptionKind.DOUBLE_REFUND,
-              List.of(),
-              leftUnexplained(refund, fact));
+              refund, fact, ExceptionKind.DOUBLE_REFUND, List.of(), leftUnexplained(refund, fact));
         }
         yield refund.status() == SUCCEEDED ? same(refund) : ignored(refund);
       }
@@ -243,6 +235,23 @@ public final class RefundLifecycle {
     };
   }
 
+  /** Only where nothing can have been sent does a refusal end the refund; and it names nothing. */
+  private static RefundDecision refused(Refund refund, Fact fact, Context context) {
+    if (refund.status() != REQUESTED) {
+      return same(refund);
+    }
+    Fact unnamed =
+        Fact.plain(
+            fact.source(),
+            fact.provider(),
+            fact.paymentId(),
+            fact.observation(),
+            fact.code(),
+            fact.observedAt(),
+            fact.evidence());
+    return failed(refund, unnamed, new Context(null, context.fromSuspense(), null));
+  }
+
   private static RefundDecision pending(Refund refund, Fact fact) {
     if (refund.status().ended() || isAnother(refund, fact)) {
       return same(refund);
@@ -251,8 +260,7 @@ public final class RefundLifecycle {
     if (refund.status() == REQUESTED) {
       return change(known, List.of(PENDING));
     }
-    return new RefundDecision(
-        List.of(), known, Note.NONE, List.of(), List.of(), NextAction.QUERY);
+    return new RefundDecision(List.of(), known, Note.NONE, List.of(), List.of(), NextAction.QUERY);
   }
 
   /** A failure that somebody reports is asked about, also where it had SUCCEEDED. */
@@ -260,8 +268,7 @@ public final class RefundLifecycle {
     return switch (refund.status()) {
       case REQUESTED -> change(refund, List.of(PENDING));
       case PENDING, UNKNOWN, SUCCEEDED ->
-          new RefundDecision(
-              List.of(), refund, Note.NONE, List.of(), List.of(), NextAction.QUERY);
+          new RefundDecision(List.of(), refund, Note.NONE, List.of(), List.of(), NextAction.QUERY);
       case FAILED, RETURNED -> same(refund);
     };
   }
@@ -333,7 +340,8 @@ public final class RefundLifecycle {
 
   /** Where nobody names the provider's id of it, ours stands for it. */
   public static String reference(Refund refund, Fact fact) {
-    String known = refund.providerRefundId() == null ? refund.refundId() : refund.providerRefundId();
+    String known =
+        refund.providerRefundId() == null ? refund.refundId() : refund.providerRefundId();
     return Objects.requireNonNullElse(fact.reference(), known);
   }
 

@@ -35,10 +35,10 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Applies facts: locks the payments, then their refunds, decides on what was locked, and writes
- * everything that follows (rows, events, postings, cases, outbox rows) into the caller's transaction. Two
- * payments that race for one provider transaction make one transaction fail with SQLSTATE 23505:
- * done again, it sees the other's claim and raises the case. A fact that says again what is known
- * leaves no trace, however often it comes. Stateless, safe for any thread.
+ * everything that follows (rows, events, postings, cases, outbox rows) into the caller's
+ * transaction. Two payments that race for one provider transaction make one transaction fail with
+ * SQLSTATE 23505: done again, it sees the other's claim and raises the case. A fact that says again
+ * what is known leaves no trace, however often it comes. Stateless, safe for any thread.
  */
 public final class FactStore {
 
@@ -111,11 +111,9 @@ public final class FactStore {
       }
       RefundDecision ofRefund = refunds.decide(fact);
       Decision decision =
-          ofRefund != null
-              ? ofRefund.ofPayment()
-              : fact.isAboutRefund()
-                  ? refunds.ofProvider(before, fact)
-                  : decide(before, fact, claims, captured);
+          fact.isAboutRefund()
+              ? refunds.ofPayment(before, fact, ofRefund)
+              : decide(before, fact, claims, captured);
       Payment previous = before;
       for (Payment state : decision.states()) {
         changes.add(new Change(fact, previous, state));

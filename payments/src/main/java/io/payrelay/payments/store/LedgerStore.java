@@ -70,8 +70,8 @@ public final class LedgerStore {
 
   /**
    * Books the postings. Said again, a posting is no second one; the capture of money that suspense
-   * holds moves it from there, so that the ledger and the status agree; and so does a refund of ours
-   * that was booked as the provider's own.
+   * holds moves it from there, so that the ledger and the status agree; and so does a refund of
+   * ours that was booked as the provider's own.
    *
    * @return what differs from what is booked under its key, and was not booked: a person's
    * @throws PayrelayException RETRIABLE, with SQLSTATE 23505 as for a unique key, where another

@@ -16,8 +16,8 @@ import org.jdbi.v3.core.argument.Argument;
 import org.jdbi.v3.core.statement.PreparedBatch;
 
 /**
- * Operations, of charges and of refunds, and their attempts. An operation in flight is due again when its lease is over; all
- * times are the database's. Stateless, safe for any thread.
+ * Operations, of charges and of refunds, and their attempts. An operation in flight is due again
+ * when its lease is over; all times are the database's. Stateless, safe for any thread.
  */
 public final class OperationStore {
 

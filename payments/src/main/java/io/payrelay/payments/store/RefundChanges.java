@@ -35,8 +35,9 @@ import org.jdbi.v3.core.statement.PreparedBatch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What becomes of refunds in one batch of facts: which refund a fact is about, whether it names ours
- * or only the provider's id of it, and everything that is written of it. Belongs to one transaction.
+ * What becomes of refunds in one batch of facts: which refund a fact is about, whether it names
+ * ours or only the provider's id of it, and everything that is written of it. Belongs to one
+ * transaction.
  */
 final class RefundChanges {
 
@@ -149,8 +150,15 @@ final class RefundChanges {
     return decision;
   }
 
-  /** What follows for the payment from a refund at the provider that is none of ours. */
-  Decision ofProvider(Payment payment, Fact fact) {
+  /**
+   * What follows for the payment.
+   *
+   * @param ofRefund what was decided on our refund; null: the provider made the refund
+   */
+  Decision ofPayment(Payment payment, Fact fact, @Nullable RefundDecision ofRefund) {
+    if (ofRefund != null) {
+      return ofRefund.ofPayment();
+    }
     Decision decision = ProviderRefunds.decide(payment, fact, booked.get(key(fact)));
     remember(decision.postings());
     return decision;
@@ -206,8 +214,7 @@ final class RefundChanges {
           .bind("failure_code", refund.failureCode())
           .bind("now", utc(now))
           .bind("refund_id", refund.refundId())
-          .bind(
-              "locked_version", Objects.requireNonNull(locked.get(refund.refundId())).version())
+          .bind("locked_version", Objects.requireNonNull(locked.get(refund.refundId())).version())
           .add();
     }
     for (int count : batch.execute()) {

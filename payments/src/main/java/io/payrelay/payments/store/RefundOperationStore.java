@@ -66,7 +66,7 @@ public final class RefundOperationStore {
             """
             UPDATE payrelay.operation
             SET next_action = 'QUERY', next_action_at = clock_timestamp(), updated_at = clock_timestamp()
-            WHERE refund_id = :refund_id AND call_count > 0
+            WHERE refund_id = :refund_id AND call_count + query_count > 0
               AND (next_action_at IS NULL OR next_action_at > clock_timestamp())
               AND NOT EXISTS (SELECT FROM payrelay.attempt a
                 WHERE a.operation_id = operation.operation_id AND a.finished_at IS NULL)

@@ -51,7 +51,9 @@ class RefundLifecyclePropertyTest {
   Arbitrary<Fact> facts() {
     Arbitrary<Money> amounts =
         Arbitraries.frequency(
-            Tuple.of(8, ASKED), Tuple.of(1, new Money(1, "EUR")), Tuple.of(1, new Money(500, "USD")));
+            Tuple.of(8, ASKED),
+            Tuple.of(1, new Money(1, "EUR")),
+            Tuple.of(1, new Money(500, "USD")));
     Arbitrary<Observation> observations =
         Arbitraries.frequencyOf(
             Tuple.of(2, Arbitraries.of(Observation.SUCCEEDED, Observation.FAILED)),
@@ -94,7 +96,8 @@ class RefundLifecyclePropertyTest {
                 refund(
                     "ref_0001",
                     status,
-                    id == null && (status == RefundStatus.SUCCEEDED || status == RefundStatus.RETURNED)
+                    id == null
+                            && (status == RefundStatus.SUCCEEDED || status == RefundStatus.RETURNED)
                         ? "re_1"
                         : id));
   }
@@ -115,8 +118,7 @@ class RefundLifecyclePropertyTest {
       @ForAll("refunds") Refund refund,
       @ForAll("facts") Fact fact,
       @ForAll("contexts") RefundLifecycle.Context context) {
-    RefundDecision decision =
-        RefundLifecycle.decide(refund, fact.aboutRefund("ref_0001"), context);
+    RefundDecision decision = RefundLifecycle.decide(refund, fact.aboutRefund("ref_0001"), context);
 
     checkMoves(refund, decision);
     if (decision.result().status() == RefundStatus.SUCCEEDED
@@ -248,14 +250,70 @@ class RefundLifecyclePropertyTest {
 
     facts.forEach(books::apply);
 
-    assertThat(books.postings.values().stream().filter(p -> p.kind() == PostingKind.REFUND_RETURNED))
+    assertThat(
+            books.postings.values().stream().filter(p -> p.kind() == PostingKind.REFUND_RETURNED))
         .allSatisfy(
             back -> {
               Posting gone = Objects.requireNonNull(books.postings.get(back.reverses()));
               assertThat(back.entries().get(0).amountMinor())
                   .isEqualTo(gone.entries().get(0).amountMinor());
-              assertThat(back.entries().get(1).account()).isEqualTo(gone.entries().get(0).account());
+              assertThat(back.entries().get(1).account())
+                  .isEqualTo(gone.entries().get(0).account());
             });
+  }
+
+  // provider-semantics.md 4 scenario 14: the order of answers and webhooks is the network's.
+  @Property(tries = 200)
+  void endsTheSameInEveryOrder(@ForAll("orders") List<Fact> facts) {
+    RefundBooks books = new RefundBooks();
+
+    facts.forEach(books::apply);
+
+    assertThat(books.refunds.get("ref_0001"))
+        .extracting(Refund::status, Refund::version, Refund::providerRefundId)
+        .containsExactly(RefundStatus.SUCCEEDED, versionOf(facts), "re_1");
+    assertThat(books.postings.keySet()).containsExactly("provider_refund:simulator:t1:re_1");
+    assertThat(books.cases).isEmpty();
+  }
+
+  @Provide
+  Arbitrary<List<Fact>> orders() {
+    return Arbitraries.shuffle(
+        said(FactSource.RESPONSE, Observation.UNKNOWN, null),
+        said(FactSource.QUERY, Observation.PENDING, "re_1"),
+        said(FactSource.QUERY, Observation.SUCCEEDED, "re_1"),
+        said(FactSource.WEBHOOK, Observation.PENDING, "re_1"),
+        said(FactSource.WEBHOOK, Observation.PROVIDER_REFUND, "re_1"));
+  }
+
+  private static Fact said(
+      FactSource source, Observation observation, @Nullable String reference) {
+    return new Fact(
+        source,
+        "simulator",
+        "pay_0001",
+        observation,
+        "t1",
+        observation == Observation.UNKNOWN ? null : ASKED,
+        null,
+        reference,
+        null,
+        AT,
+        Map.of(),
+        "ref_0001");
+  }
+
+  /** It was UNKNOWN in between only where nobody had said that it succeeded. */
+  private static long versionOf(List<Fact> facts) {
+    for (Fact fact : facts) {
+      if (fact.observation() == Observation.UNKNOWN) {
+        return 4;
+      }
+      if (fact.observation() != Observation.PENDING) {
+        return 3;
+      }
+    }
+    throw new AssertionError("nothing was said");
   }
 
   @Property(tries = 500)

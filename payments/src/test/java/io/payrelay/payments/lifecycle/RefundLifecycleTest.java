@@ -128,8 +128,7 @@ class RefundLifecycleTest {
   // provider-semantics.md 1.4: a refund that succeeded and fails later is an appended entry.
   @Test
   void reversesASucceededRefundThatFailsLater() {
-    RefundDecision decision =
-        decide(SUCCEEDED, fact(Observation.FAILED, "re_1", ASKED), GONE);
+    RefundDecision decision = decide(SUCCEEDED, fact(Observation.FAILED, "re_1", ASKED), GONE);
 
     assertThat(decision.result().status()).isEqualTo(RETURNED);
     assertThat(decision.result().failureCode()).isEqualTo("insufficient_funds");
@@ -151,8 +150,7 @@ class RefundLifecycleTest {
 
   @Test
   void booksALateRefundAndLeavesItFailed() {
-    RefundDecision decision =
-        decide(FAILED, fact(Observation.SUCCEEDED, "re_1", ASKED), NOTHING);
+    RefundDecision decision = decide(FAILED, fact(Observation.SUCCEEDED, "re_1", ASKED), NOTHING);
 
     assertThat(decision.states()).isEmpty();
     // Later facts that name only the provider's id are known as its own.
@@ -164,10 +162,11 @@ class RefundLifecycleTest {
   }
 
   @ParameterizedTest
-  @EnumSource(value = RefundStatus.class, names = {"SUCCEEDED", "RETURNED"})
+  @EnumSource(
+      value = RefundStatus.class,
+      names = {"SUCCEEDED", "RETURNED"})
   void raisesASecondRefundAtTheProviderForOneOfOurs(RefundStatus status) {
-    RefundDecision decision =
-        decide(status, fact(Observation.SUCCEEDED, "re_2", ASKED), NOTHING);
+    RefundDecision decision = decide(status, fact(Observation.SUCCEEDED, "re_2", ASKED), NOTHING);
 
     assertThat(decision.states()).isEmpty();
     assertThat(decision.postings())
@@ -183,10 +182,7 @@ class RefundLifecycleTest {
   void neverSucceedsWithOtherMoney(long amount, String currency, ExceptionKind kind) {
     for (RefundStatus status : List.of(REQUESTED, PENDING, UNKNOWN)) {
       RefundDecision decision =
-          decide(
-              status,
-              fact(Observation.SUCCEEDED, "re_1", new Money(amount, currency)),
-              NOTHING);
+          decide(status, fact(Observation.SUCCEEDED, "re_1", new Money(amount, currency)), NOTHING);
 
       assertThat(decision.result().status()).isEqualTo(UNKNOWN);
       assertThat(decision.exceptions()).extracting(ExceptionCase::kind).containsExactly(kind);

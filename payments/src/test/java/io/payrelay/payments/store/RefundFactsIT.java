@@ -106,8 +106,7 @@ class RefundFactsIT {
   }
 
   private Fact success(String transactionId, Money amount) {
-    return Samples.of(
-        payment, FactSource.WEBHOOK, "simulator", SUCCEEDED, transactionId, amount);
+    return Samples.of(payment, FactSource.WEBHOOK, "simulator", SUCCEEDED, transactionId, amount);
   }
 
   private void request(String id, Money amount, @Nullable String transactionId) {
@@ -180,8 +179,7 @@ class RefundFactsIT {
             .formatted(refund));
   }
 
-  private static final String GONE =
-      "REFUND DEBIT REFUNDS 400, CREDIT PROVIDER_RECEIVABLE 400";
+  private static final String GONE = "REFUND DEBIT REFUNDS 400, CREDIT PROVIDER_RECEIVABLE 400";
 
   @Test
   void writesEverythingThatFollowsTogether() throws Exception {
@@ -205,8 +203,7 @@ class RefundFactsIT {
                   .formatted(one.payment));
       assertThat(told).hasSize(2);
       for (String payload : told) {
-        assertThat(
-                new EventCodec(EventCatalogue.builtIn()).encode("RefundStatusChanged", payload))
+        assertThat(new EventCodec(EventCatalogue.builtIn()).encode("RefundStatusChanged", payload))
             .isNotEmpty();
       }
     }
@@ -245,7 +242,8 @@ class RefundFactsIT {
 
     apply(news(PROVIDER_REFUND, reference));
 
-    // Nobody can know yet that it is ours: it is told as the provider's, and nothing more can be asked for.
+    // Nobody can know yet that it is ours: it is told as the provider's, and nothing more can be
+    // asked for.
     assertThat(cases()).containsExactly("PROVIDER_REFUND");
     assertThat(refundable()).isEqualTo("200");
 
@@ -272,8 +270,7 @@ class RefundFactsIT {
 
     assertThat(state()).isEqualTo("RETURNED 4 " + reference);
     assertThat(postings())
-        .containsExactly(
-            GONE, "REFUND_RETURNED DEBIT PROVIDER_RECEIVABLE 400, CREDIT REFUNDS 400");
+        .containsExactly(GONE, "REFUND_RETURNED DEBIT PROVIDER_RECEIVABLE 400, CREDIT REFUNDS 400");
     assertThat(cases()).containsExactly("REFUND_RETURNED");
     assertThat(events())
         .containsExactly(
@@ -309,7 +306,8 @@ class RefundFactsIT {
     assertThat(refundable()).isEqualTo("600");
   }
 
-  // provider-semantics.md 4 scenario 12: late payment on a failed order, with its compensating refund.
+  // provider-semantics.md 4 scenario 12: late payment on a failed order, with its compensating
+  // refund.
   @Test
   void givesBackALateSuccessOutOfSuspense() {
     apply(Samples.of(payment, FactSource.QUERY, "simulator", FAILED, null, null));
@@ -317,8 +315,7 @@ class RefundFactsIT {
     request(refund, PRICE, null);
 
     apply(
-        Samples.ofRefund(
-            payment, FactSource.RESPONSE, SUCCEEDED, money, PRICE, reference, refund));
+        Samples.ofRefund(payment, FactSource.RESPONSE, SUCCEEDED, money, PRICE, reference, refund));
 
     assertThat(postings())
         .containsExactly("REFUND DEBIT SUSPENSE 1000, CREDIT PROVIDER_RECEIVABLE 1000");
@@ -329,7 +326,8 @@ class RefundFactsIT {
   @Test
   void givesBackADoubleChargeAndMismatchedMoneyEachWithinItsOwn() {
     capture();
-    apply(success("t_double_" + payment, PRICE), success("t_wrong_" + payment, new Money(7, "USD")));
+    apply(
+        success("t_double_" + payment, PRICE), success("t_wrong_" + payment, new Money(7, "USD")));
 
     assertThatThrownBy(() -> request(refund, PRICE, null))
         .hasMessageContaining("3 captured transactions");
