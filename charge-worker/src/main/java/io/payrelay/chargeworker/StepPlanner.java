@@ -52,7 +52,8 @@ final class StepPlanner {
     if (declined.stillPayable() && capabilities.cancel()) {
       return declined;
     }
-    String code = claim.declinedWith() == null || call ? declined.code() : claim.declinedWith();
+    String earlier = call ? null : claim.declinedWith();
+    String code = Objects.requireNonNullElse(earlier, declined.code());
     return new ProviderResult.Declined(code, declined.providerTransactionId(), declined.amount());
   }
 

@@ -82,7 +82,9 @@ class ChargeMetricsTest {
 
     assertThat(named).hasSizeGreaterThan(8);
     assertThat(names(scraped)).containsAll(named);
-    assertThat(kinds).hasSizeGreaterThan(6).allMatch(kind -> ExceptionKind.valueOf(kind) != null);
+    assertThat(kinds)
+        .hasSizeGreaterThan(6)
+        .allSatisfy(kind -> assertThat(ExceptionKind.valueOf(kind)).isNotNull());
     for (String name : names(scraped)) {
       if (name.startsWith("payrelay_") && !name.endsWith("_max")) {
         assertThat(handbook).as("the handbook on %s", name).contains(base(name));
