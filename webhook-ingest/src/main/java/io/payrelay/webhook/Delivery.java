@@ -62,8 +62,8 @@ record Delivery(NewEvent row, @Nullable WebhookEvent event, @Nullable String unr
     return new Delivery(row, event, reason);
   }
 
-  EventStore.Key key() {
-    return new EventStore.Key(row.provider(), row.eventId());
+  EventStore.EventKey key() {
+    return new EventStore.EventKey(row.provider(), row.eventId());
   }
 
   /** Class, SQLSTATE and, for a bug, its place: messages of databases repeat values. */

@@ -41,13 +41,13 @@ final class EventStore {
   private static final Duration TOGETHER_LOCK_MAX = Duration.ofMillis(250);
 
   /** The identity of an event; sorted, so that two writers meet in one order. */
-  record Key(String provider, String eventId) implements Comparable<Key> {
+  record EventKey(String provider, String eventId) implements Comparable<EventKey> {
 
-    private static final Comparator<Key> ORDER =
-        Comparator.comparing(Key::provider).thenComparing(Key::eventId);
+    private static final Comparator<EventKey> ORDER =
+        Comparator.comparing(EventKey::provider).thenComparing(EventKey::eventId);
 
     @Override
-    public int compareTo(Key other) {
+    public int compareTo(EventKey other) {
       return ORDER.compare(this, other);
     }
   }
@@ -76,13 +76,13 @@ final class EventStore {
    *
    * @param patient may wait for locks as long as a statement may take
    */
-  Map<Key, Known> known(
-      Handle tx, Collection<Key> keys, Duration statementTimeout, boolean patient) {
+  Map<EventKey, Known> known(
+      Handle tx, Collection<EventKey> keys, Duration statementTimeout, boolean patient) {
     Duration lockTimeout =
         patient || statementTimeout.compareTo(TOGETHER_LOCK_MAX) < 0
             ? statementTimeout
             : TOGETHER_LOCK_MAX;
-    Map<Key, Known> known = new HashMap<>();
+    Map<EventKey, Known> known = new HashMap<>();
     tx.createQuery(
             """
             SELECT e.provider, e.event_id, e.business_digest, e.disposition, e.payment_id, bound.of_all, bound.of_locks
@@ -91,15 +91,15 @@ final class EventStore {
             LEFT JOIN (unnest(:providers, :event_ids) AS wanted (provider, event_id)
               JOIN payrelay.provider_event e USING (provider, event_id)) ON true
             """)
-        .bindArray("providers", String.class, keys.stream().map(Key::provider).toList())
-        .bindArray("event_ids", String.class, keys.stream().map(Key::eventId).toList())
+        .bindArray("providers", String.class, keys.stream().map(EventKey::provider).toList())
+        .bindArray("event_ids", String.class, keys.stream().map(EventKey::eventId).toList())
         .bind("timeout", Long.toString(statementTimeout.toMillis()))
         .bind("lock_timeout", Long.toString(lockTimeout.toMillis()))
         .map(
             (row, context) -> {
               if (row.getString(1) != null) {
                 known.put(
-                    new Key(row.getString(1), row.getString(2)),
+                    new EventKey(row.getString(1), row.getString(2)),
                     new Known(
                         row.getBytes(3), Disposition.valueOf(row.getString(4)), row.getString(5)));
               }
@@ -116,8 +116,8 @@ final class EventStore {
    */
   boolean insert(
       Handle tx,
-      Map<Key, Delivery> deliveries,
-      Map<Key, Applier.Applied> outcomes,
+      Map<EventKey, Delivery> deliveries,
+      Map<EventKey, Applier.Applied> outcomes,
       Duration matchDelay) {
     if (deliveries.isEmpty()) {
       return true;
@@ -155,7 +155,7 @@ final class EventStore {
   }
 
   /** Counts further deliveries of events, in the order of their keys. */
-  void countDeliveries(Handle tx, SortedMap<Key, Integer> deliveries) {
+  void countDeliveries(Handle tx, SortedMap<EventKey, Integer> deliveries) {
     deliveries.forEach(
         (key, count) ->
             tx.createUpdate(

@@ -4,7 +4,7 @@ import io.payrelay.payments.lifecycle.ExceptionCase;
 import io.payrelay.payments.store.ExceptionStore;
 import io.payrelay.payments.store.PaymentStore;
 import io.payrelay.providers.WebhookEvent;
-import io.payrelay.webhook.EventStore.Key;
+import io.payrelay.webhook.EventStore.EventKey;
 import io.payrelay.webhook.EventStore.Known;
 import io.payrelay.webhook.EventStore.NewEvent;
 import io.payrelay.webhook.Receipt.Kind;
@@ -66,10 +66,10 @@ final class EventWriter {
 
   private @Nullable List<@Nullable Receipt> write(
       Handle tx, List<Delivery> deliveries, Instant now, boolean patient) {
-    Map<Key, Known> known =
+    Map<EventKey, Known> known =
         events.known(
             tx, deliveries.stream().map(Delivery::key).toList(), statementTimeout, patient);
-    Map<Key, Delivery> fresh = new TreeMap<>();
+    Map<EventKey, Delivery> fresh = new TreeMap<>();
     List<Delivery> readable = new ArrayList<>();
     List<ExceptionCase> cases = new ArrayList<>();
     for (Delivery one : deliveries) {
@@ -83,11 +83,11 @@ final class EventWriter {
     }
     if (!patient) {
       Set<String> busy = payments.lockedByOthers(tx, paymentIds(readable));
-      Set<Key> waiting = new HashSet<>();
+      Set<EventKey> waiting = new HashSet<>();
       readable.removeIf(one -> isAbout(one, busy) && waiting.add(one.key()));
       waiting.forEach(fresh::remove);
     }
-    Map<Key, Applier.Applied> applied = applied(tx, fresh, readable, now);
+    Map<EventKey, Applier.Applied> applied = applied(tx, fresh, readable, now);
     exceptions.open(tx, cases);
     // Last of the new, so that the row is written once: a race lost here takes all with it.
     if (!events.insert(tx, fresh, applied, park.delay(0))) {
@@ -96,9 +96,9 @@ final class EventWriter {
     return receipts(tx, deliveries, known, fresh, applied, now);
   }
 
-  private Map<Key, Applier.Applied> applied(
-      Handle tx, Map<Key, Delivery> fresh, List<Delivery> readable, Instant now) {
-    Map<Key, Applier.Applied> applied = new HashMap<>();
+  private Map<EventKey, Applier.Applied> applied(
+      Handle tx, Map<EventKey, Delivery> fresh, List<Delivery> readable, Instant now) {
+    Map<EventKey, Applier.Applied> applied = new HashMap<>();
     List<WebhookEvent> read =
         readable.stream().map(one -> Objects.requireNonNull(one.event())).toList();
     List<Applier.Applied> results = applier.apply(tx, read, now);
@@ -118,15 +118,15 @@ final class EventWriter {
   private List<@Nullable Receipt> receipts(
       Handle tx,
       List<Delivery> deliveries,
-      Map<Key, Known> known,
-      Map<Key, Delivery> fresh,
-      Map<Key, Applier.Applied> applied,
+      Map<EventKey, Known> known,
+      Map<EventKey, Delivery> fresh,
+      Map<EventKey, Applier.Applied> applied,
       Instant now) {
     List<@Nullable Receipt> receipts = new ArrayList<>();
-    SortedMap<Key, Integer> repeats = new TreeMap<>();
-    Map<Key, Delivery> firsts = new HashMap<>(fresh);
+    SortedMap<EventKey, Integer> repeats = new TreeMap<>();
+    Map<EventKey, Delivery> firsts = new HashMap<>(fresh);
     for (Delivery one : deliveries) {
-      Key key = one.key();
+      EventKey key = one.key();
       Applier.Applied outcome = applied.get(key);
       Known before = known.get(key);
       if (before == null && outcome == null) {
@@ -151,7 +151,7 @@ final class EventWriter {
   }
 
   /** The first delivery of a batch that holds two of one event. */
-  private static Known same(Map<Key, Delivery> fresh, Key key, Applier.Applied outcome) {
+  private static Known same(Map<EventKey, Delivery> fresh, EventKey key, Applier.Applied outcome) {
     return new Known(
         Objects.requireNonNull(fresh.get(key)).row().businessDigest(),
         outcome.disposition(),

@@ -1,6 +1,8 @@
 package io.payrelay.webhook;
 
+import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.Failures;
+import io.payrelay.platform.errors.PayrelayException;
 import io.payrelay.platform.lifecycle.Backoff;
 import io.payrelay.platform.lifecycle.WorkerLoop;
 import io.payrelay.providers.WebhookAdapter;
@@ -212,24 +214,32 @@ final class Ingest implements AutoCloseable {
       return;
     }
     try {
-      done(one, alone(one.delivery()));
+      done(one, commitAlone(one));
     } catch (RuntimeException e) {
       one.receipt().completeExceptionally(e);
     }
   }
 
-  private Receipt alone(Delivery delivery) {
+  private Receipt commitAlone(Waiting one) {
     Instant now = clock.instant();
     try {
-      return Redo.untilDone(() -> commit(tx -> writer.alone(tx, delivery, now)));
+      return Redo.untilDone(() -> commit(tx -> awaited(one, writer.alone(tx, one.delivery(), now))));
     } catch (RuntimeException e) {
       if (!isItsOwn(e)) {
         throw e;
       }
       // Authentic, and deciding fails for good: keep the evidence alone, for reprocess.
       String reason = Delivery.reason(e);
-      return Redo.untilDone(() -> commit(tx -> writer.failed(tx, delivery, reason, now)));
+      return Redo.untilDone(() -> commit(tx -> writer.failed(tx, one.delivery(), reason, now)));
     }
+  }
+
+  /** After a long wait for a lock its sender may have been told to deliver again. */
+  private static @Nullable Receipt awaited(Waiting one, @Nullable Receipt receipt) {
+    if (one.receipt().isDone()) {
+      throw new PayrelayException(Category.RETRIABLE, "nobody waits for this delivery any more");
+    }
+    return receipt;
   }
 
   /** Deadlocks that do not end are a crowd's; a unique key that stays taken is the event's. */

@@ -237,6 +237,7 @@ class BatchIT {
       waits.cancel(false);
       held.goOn.countDown();
       await()
+          .ignoreExceptions()
           .untilAsserted(
               () ->
                   assertThat(receive(ingest, newEventId(), event("charge.pending", payment)).get())

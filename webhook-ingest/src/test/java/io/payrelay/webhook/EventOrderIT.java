@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.payrelay.platform.config.Secret;
+import io.payrelay.platform.errors.Failures;
 import io.payrelay.providers.WebhookAdapter;
 import io.payrelay.providers.WebhookRequest;
 import io.payrelay.providers.stripe.StripeWebhookConfig;
@@ -17,6 +18,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -27,12 +29,12 @@ import org.junit.jupiter.api.Timeout;
  * dispute won} comes to the same end, through the readers of both providers and through SQL. The
  * first events of all orders are one batch, and so on.
  */
-@Timeout(120)
+@Timeout(300)
 class EventOrderIT {
 
   private static final List<String> KINDS =
       List.of("processing", "succeeded", "failed", "refunded", "disputed", "won");
-  private static final int ORDERS = Boolean.getBoolean("payrelay.long") ? 720 : 90;
+  private static final int ORDERS = Boolean.getBoolean("payrelay.long") ? 720 : 30;
 
   private static final StripeWebhooks STRIPE =
       new StripeWebhooks(
@@ -69,7 +71,7 @@ class EventOrderIT {
     }
 
     await()
-        .atMost(Duration.ofSeconds(60))
+        .atMost(Duration.ofSeconds(120))
         .untilAsserted(
             () ->
                 assertThat(
@@ -105,8 +107,18 @@ class EventOrderIT {
             new ParkSchedule(Duration.ofMillis(20), Duration.ofMillis(200), Duration.ofMinutes(5)),
             Duration.ofSeconds(30));
     Instant now = InstantSource.system().instant();
-    List<@Nullable Receipt> receipts =
-        Redo.untilDone(() -> fixture.owner.inTransaction(tx -> writer.together(tx, batch, now)));
+    AtomicReference<List<@Nullable Receipt>> written = new AtomicReference<>();
+    await()
+        // The matcher is at work on a payment that an event does not name.
+        .ignoreExceptionsMatching(failure -> "55P03".equals(Failures.sqlState(failure)))
+        .until(
+            () -> {
+              written.set(
+                  Redo.untilDone(
+                      () -> fixture.owner.inTransaction(tx -> writer.together(tx, batch, now))));
+              return true;
+            });
+    List<@Nullable Receipt> receipts = written.get();
     for (int i = 0; i < batch.size(); i++) {
       if (receipts.get(i) == null) {
         // The matcher was at work on its payment.
