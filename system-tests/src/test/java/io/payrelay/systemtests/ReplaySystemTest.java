@@ -95,6 +95,7 @@ final class ReplaySystemTest {
         assertThat(done.exitCode()).as(done.err()).isZero();
         assertThat(lag(kafka)).isGreaterThanOrEqualTo(PAYMENTS);
         try (Part second = Parts.chargeWorker(worker)) {
+          assertThat(PartRunner.awaitReady(second, reason -> {})).isTrue();
           await().atMost(LIMIT).until(() -> lag(kafka) == 0);
         }
 
