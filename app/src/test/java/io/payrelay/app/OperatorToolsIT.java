@@ -266,6 +266,7 @@ final class OperatorToolsIT {
                         "{}".getBytes(UTF_8),
                         null,
                         null,
+                        null,
                         Duration.ZERO))));
   }
 
