@@ -223,7 +223,8 @@ final class Ingest implements AutoCloseable {
   private Receipt commitAlone(Waiting one) {
     Instant now = clock.instant();
     try {
-      return Redo.untilDone(() -> commit(tx -> awaited(one, writer.alone(tx, one.delivery(), now))));
+      return Redo.untilDone(
+          () -> commit(tx -> awaited(one, writer.alone(tx, one.delivery(), now))));
     } catch (RuntimeException e) {
       if (!isItsOwn(e)) {
         throw e;
