@@ -31,20 +31,22 @@ record ProviderParts(GenericConfig generic, StripeConfig stripe) {
     StripeConfig stripe = stripe(settings);
     if (!generic.charges() && !stripe.charges()) {
       throw wrong(
-          "No provider is configured: set %s or %s",
-          GenericConfig.URL.name(), StripeConfig.API_KEY.name());
+          "No provider is configured: set %s or %s"
+              .formatted(GenericConfig.URL.name(), StripeConfig.API_KEY.name()));
     }
     if (generic.charges() && generic.apiKey().reveal().isEmpty()) {
       throw wrong(
-          "%s is not set although %s is: %s",
-          GenericConfig.API_KEY.name(),
-          GenericConfig.URL.name(),
-          GenericConfig.API_KEY.description());
+          "%s is not set although %s is: %s"
+              .formatted(
+                  GenericConfig.API_KEY.name(),
+                  GenericConfig.URL.name(),
+                  GenericConfig.API_KEY.description()));
     }
     if (generic.charges() && stripe.charges() && generic.name().equals(StripeWebhooks.NAME)) {
       throw wrong(
-          "%s is \"%s\" although %s is set: two providers cannot have one name; change the first or empty the second",
-          GenericConfig.NAME.name(), StripeWebhooks.NAME, StripeConfig.API_KEY.name());
+          "%s is \"%s\" although %s is set: two providers cannot have one name; change the first or empty the second"
+              .formatted(
+                  GenericConfig.NAME.name(), StripeWebhooks.NAME, StripeConfig.API_KEY.name()));
     }
     return new ProviderParts(generic, stripe);
   }
@@ -71,7 +73,7 @@ record ProviderParts(GenericConfig generic, StripeConfig stripe) {
     }
   }
 
-  private static PayrelayException wrong(String sentence, Object... names) {
-    return new PayrelayException(Category.FATAL, sentence.formatted(names));
+  private static PayrelayException wrong(String sentence) {
+    return new PayrelayException(Category.FATAL, sentence);
   }
 }

@@ -188,8 +188,8 @@ public final class StripeProvider implements PaymentProvider {
           answer -> {
             Reading reading = classifier.ofIntent(answer, paymentId, clock.instant());
             ProviderAnswer read = asked(answer(reading.result(), answer));
-            return new StripeLists.Found(
-                read.result() == reading.result() ? reading : new Reading(read.result()), read);
+            boolean says = read.result().equals(reading.result());
+            return new StripeLists.Found(says ? reading : new Reading(read.result()), read);
           },
           none -> new StripeLists.Found(new Reading(none.result()), none));
     }
