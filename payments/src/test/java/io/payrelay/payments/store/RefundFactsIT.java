@@ -353,7 +353,7 @@ class RefundFactsIT {
             reference + "u",
             refund + "u"));
 
-    assertThat(refundable()).isEqualTo("1000,0,0");
+    assertThat(refundable()).isEqualTo("0,1000,0");
     assertThat(
             database.value(
                 """
