@@ -12,6 +12,7 @@ import io.payrelay.simulator.ProviderSimulator;
 import io.payrelay.simulator.QueryFault;
 import java.time.Clock;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
@@ -198,28 +199,28 @@ class ChargeMannersIT {
   /** A rate of four a second lets payments wait for longer than a key is safe. */
   @Test
   void asksFirstAboutWhatWaitedInTheRateLimiterForLongerThanAKeyIsSafe() throws Exception {
-    Duration keyLife = Duration.ofMillis(2_500);
+    // Safe for 5 - (2 + 1) s after the first call.
+    Duration keyLife = Duration.ofSeconds(5);
     ProviderSimulator simulator =
         fixture.simulator(fixture.simulatorConfig().keyLife(keyLife).notProcessedTimes(1));
     fixture.worker(
         fixture.provider(simulator.baseUrl(), keyLife, Duration.ZERO),
         Map.of(
-            "CALL_TIMEOUT_MS", "200",
-            "LEASE_MS", "500",
+            "CALL_TIMEOUT_MS", "1000",
+            "LEASE_MS", "2000",
             "RATE_PER_SECOND", "4",
             "QUERY_DELAYS_MS", "50",
             "RETRY_FIRST_MS", "20",
             "BREAKER_CALLS_MIN", "5000"));
 
-    List<String> ids = fixture.payAll(14, "pm_card");
-    String refused = fixture.pay("pm_503");
+    List<String> ids = new ArrayList<>(fixture.payAll(14, "pm_card"));
+    ids.add(fixture.pay("pm_503"));
 
+    // Paid, or left to a person where the key got unsafe: never in between, and never twice.
     await()
-        .atMost(Duration.ofSeconds(30))
-        .until(() -> fixture.count(ids, PaymentStatus.SUCCEEDED) == 14);
-    await()
-        .atMost(Duration.ofSeconds(20))
-        .until(() -> fixture.nextAction(refused), next -> next.equals("none"));
+        .atMost(Duration.ofSeconds(40))
+        .until(() -> ids.stream().allMatch(id -> fixture.nextAction(id).equals("none")));
+    assertThat(fixture.count(ids, PaymentStatus.SUCCEEDED)).isPositive();
     assertThat(simulator.stats().idsChargedTwice()).isZero();
     assertThat(ids).anyMatch(id -> fixture.attempts(id).get(0).equals("QUERY NOT_FOUND"));
     // No repeated call began when its key was not safe any more.
