@@ -68,7 +68,9 @@ final class ReplaySystemTest {
           StatusTopic topic = new StatusTopic(kafka)) {
         simulator.webhookTarget(
             URI.create(
-                "http://127.0.0.1:" + Child.value(ingest.ready(), "port") + "/webhooks/simulator"));
+                "http://127.0.0.1:"
+                    + Child.value(ingest.ready(), " port")
+                    + "/webhooks/simulator"));
         assertThat(PartRunner.awaitReady(relay, reason -> {})).isTrue();
         try (Part first = Parts.chargeWorker(worker)) {
           assertThat(PartRunner.awaitReady(first, reason -> {})).isTrue();
