@@ -28,8 +28,8 @@ import java.util.Random;
  */
 final class FrozenWorkerChild {
 
-  static final String CALL_TIMEOUT_MS = "1000";
-  static final String LEASE_MS = "2000";
+  static final String CALL_TIMEOUT_MS = "1500";
+  static final String LEASE_MS = "4000";
 
   private FrozenWorkerChild() {}
 
