@@ -199,6 +199,9 @@ final class ExceptionsResolveCommand implements Callable<Integer> {
       only(CaseAction.QUERY);
       return new CaseResolution.Query();
     }
+    if (!action.close) {
+      throw new IllegalStateException("one of the group's options is given");
+    }
     only(CaseAction.CLOSE);
     return new CaseResolution.Close();
   }

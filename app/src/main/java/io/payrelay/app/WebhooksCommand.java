@@ -13,6 +13,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jdbi.v3.core.Jdbi;
@@ -204,6 +205,10 @@ final class WebhooksCommand implements Runnable {
         });
   }
 
+  private static String text(Map<String, Object> row, String column) {
+    return Objects.requireNonNull(row.get(column), column).toString();
+  }
+
   private void tellPlan(Jdbi jdbi, Which which, List<Disposition> chosen) {
     PrintWriter out = spec.commandLine().getOut();
     List<Map<String, Object>> all =
@@ -211,9 +216,9 @@ final class WebhooksCommand implements Runnable {
             tx -> WebhookRows.counts(tx, which.filter(List.of(), true, Integer.MAX_VALUE)));
     long applied = 0;
     for (Map<String, Object> row : all) {
-      Disposition disposition = Disposition.valueOf(row.get("disposition").toString());
-      long events = Long.parseLong(row.get("events").toString());
-      long wiped = Long.parseLong(row.get("wiped").toString());
+      Disposition disposition = Disposition.valueOf(text(row, "disposition"));
+      long events = Long.parseLong(text(row, "events"));
+      long wiped = Long.parseLong(text(row, "wiped"));
       if (!chosen.contains(disposition)) {
         applied += events;
       } else {

@@ -18,6 +18,7 @@ import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -84,7 +85,7 @@ class ChargeMetricsTest {
     assertThat(names(scraped)).containsAll(named);
     assertThat(kinds)
         .hasSizeGreaterThan(6)
-        .allSatisfy(kind -> assertThat(ExceptionKind.valueOf(kind)).isNotNull());
+        .isSubsetOf(Arrays.stream(ExceptionKind.values()).map(Enum::name).toList());
     for (String name : names(scraped)) {
       if (name.startsWith("payrelay_") && !name.endsWith("_max")) {
         assertThat(handbook).as("the handbook on %s", name).contains(base(name));

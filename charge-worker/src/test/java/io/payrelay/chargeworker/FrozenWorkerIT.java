@@ -58,7 +58,7 @@ class FrozenWorkerIT {
   @Test
   void chargesOnceHoweverLongAWorkerSleepsBeforeOrDuringItsCall() throws Exception {
     ProviderSimulator simulator =
-        fixture.simulator(fixture.simulatorConfig().slowDelay(Duration.ofMillis(1_000)));
+        fixture.simulator(fixture.simulatorConfig().slowDelay(Duration.ofSeconds(1)));
     GenericProvider provider = fixture.provider(simulator);
     start(simulator);
 

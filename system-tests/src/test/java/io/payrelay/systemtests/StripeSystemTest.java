@@ -109,7 +109,7 @@ final class StripeSystemTest {
                       provider_data => :data::jsonb)
                     """)
                 .bind("id", "stripe_%06d".formatted(i))
-                .bind("amount", 1000L + 10 * i)
+                .bind("amount", 1000L + 10L * i)
                 .bind("currency", CURRENCIES.get(i % CURRENCIES.size()))
                 .bind("data", "{\"payment_method\": \"" + METHODS.get(i % METHODS.size()) + "\"}")
                 .mapTo(String.class)

@@ -71,7 +71,7 @@ class EventOrderIT {
     }
 
     await()
-        .atMost(Duration.ofSeconds(120))
+        .atMost(Duration.ofMinutes(2))
         .untilAsserted(
             () ->
                 assertThat(

@@ -5,16 +5,16 @@ import java.util.List;
 import org.jdbi.v3.core.Handle;
 
 /**
- * Removes what was sent and answered of charges that ended long ago: bodies can hold private data.
- * The digest of what was sent stays, so that it can still be proved. Stateless, safe for any
- * thread.
+ * Removes what was sent and answered of charges and refunds that ended long ago: bodies can hold
+ * private data. The digest of what was sent stays, so that it can still be proved. Stateless, safe
+ * for any thread.
  */
 public final class BodyRetention {
 
   /**
-   * Wipes the bodies of charges whose payment had its end before that, the oldest first.
+   * Wipes the bodies of operations that had their end before that, the oldest first.
    *
-   * @return how many charges; fewer than the limit: there are no more
+   * @return how many; fewer than the limit: there are no more
    */
   public int wipe(Handle tx, Duration olderThan, int limit) {
     List<Long> ids =
@@ -24,10 +24,12 @@ public final class BodyRetention {
                 WHERE operation_id IN (
                   SELECT o.operation_id FROM payrelay.operation o
                     JOIN payrelay.payment p ON p.payment_id = o.payment_id
-                  WHERE o.kind = 'CHARGE' AND o.next_action IS NULL AND o.wiped_at IS NULL
+                    LEFT JOIN payrelay.refund r ON r.refund_id = o.refund_id
+                  WHERE o.next_action IS NULL AND o.wiped_at IS NULL
                     AND o.updated_at < clock_timestamp() - :age::interval
-                    AND p.status IN ('SUCCEEDED', 'FAILED')
-                    AND p.updated_at < clock_timestamp() - :age::interval
+                    AND CASE WHEN r.refund_id IS NULL THEN p.status IN ('SUCCEEDED', 'FAILED')
+                      ELSE r.status IN ('SUCCEEDED', 'FAILED', 'RETURNED') END
+                    AND coalesce(r.updated_at, p.updated_at) < clock_timestamp() - :age::interval
                   ORDER BY o.updated_at LIMIT :limit
                   FOR UPDATE OF o SKIP LOCKED)
                 RETURNING operation_id

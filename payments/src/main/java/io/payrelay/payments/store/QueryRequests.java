@@ -93,7 +93,8 @@ public final class QueryRequests {
                   """
                   UPDATE payrelay.operation
                   SET next_action = 'QUERY', next_action_at = clock_timestamp(),
-                    updated_at = clock_timestamp()
+                    queries_only = queries_only OR next_action IS NULL,
+                    hinted_at = clock_timestamp(), updated_at = clock_timestamp()
                   WHERE operation_id = :id
                   """)
               .bind("id", operation.operationId())

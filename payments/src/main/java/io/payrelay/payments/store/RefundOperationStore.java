@@ -59,17 +59,18 @@ public final class RefundOperationStore {
 
   /**
    * Makes a refund ask the provider now instead of later, also one that has its end: it may have
-   * turned out otherwise.
+   * turned out otherwise. What was closed is opened for queries only. Where an answer is on its
+   * way, it may be older than the hint: a query follows it at once.
    */
   public void queryNow(Handle tx, String refundId) {
     tx.createUpdate(
             """
             UPDATE payrelay.operation
-            SET next_action = 'QUERY', next_action_at = clock_timestamp(), updated_at = clock_timestamp()
+            SET next_action = CASE WHEN next_action_at <= clock_timestamp() THEN next_action ELSE 'QUERY' END,
+              next_action_at = least(next_action_at, clock_timestamp()),
+              queries_only = queries_only OR next_action IS NULL,
+              hinted_at = clock_timestamp(), updated_at = clock_timestamp()
             WHERE refund_id = :refund_id AND call_count + query_count > 0
-              AND (next_action_at IS NULL OR next_action_at > clock_timestamp())
-              AND NOT EXISTS (SELECT FROM payrelay.attempt a
-                WHERE a.operation_id = operation.operation_id AND a.finished_at IS NULL)
             """)
         .bind("refund_id", refundId)
         .execute();

@@ -19,6 +19,7 @@ import io.payrelay.providers.http.DeadlineBody;
 import io.payrelay.providers.http.HttpAnswer;
 import io.payrelay.providers.http.ProviderHttp;
 import io.payrelay.providers.stripe.StripeClassifier.Reading;
+import io.payrelay.providers.stripe.StripeLists.Found;
 import java.net.URI;
 import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublishers;
@@ -95,19 +96,17 @@ public final class StripeProvider implements PaymentProvider {
   @Override
   public CompletableFuture<ProviderAnswer> charge(ChargeCall call) {
     long deadlineNs = System.nanoTime() + call.timeout().toNanos();
-    CompletableFuture<CompletableFuture<ProviderAnswer>> answered =
-        http.send(
+    return http.send(
             order(intents, call.idempotencyKey()),
             new DeadlineBody(call.body(), call.sendDeadlineNs()),
             call.timeout(),
-            answer ->
-                settled(
-                    classifier.ofIntent(answer, call.paymentId(), clock.instant()),
-                    call.paymentId(),
-                    answer,
-                    deadlineNs),
-            CompletableFuture::completedFuture);
-    return answered.thenCompose(Function.identity());
+            answer -> {
+              Reading reading = classifier.ofIntent(answer, call.paymentId(), clock.instant());
+              return new Found(reading, answer(reading.result(), answer));
+            },
+            unanswered -> new Found(new Reading(unanswered.result()), unanswered))
+        .thenCompose(
+            found -> settled(found.reading(), call.paymentId(), found.answer(), deadlineNs));
   }
 
   @Override
@@ -178,7 +177,7 @@ public final class StripeProvider implements PaymentProvider {
     http.close();
   }
 
-  private CompletableFuture<StripeLists.Found> find(ChargeRef charge, long deadlineNs) {
+  private CompletableFuture<Found> find(ChargeRef charge, long deadlineNs) {
     String paymentId = charge.paymentId();
     if (charge.providerReference() != null) {
       URI uri = URI.create(intents + "/" + StripeForm.encode(charge.providerReference()));
@@ -202,11 +201,6 @@ public final class StripeProvider implements PaymentProvider {
   }
 
   /** Cancels what was declined and can still be paid; else the answer stands as it is. */
-  private CompletableFuture<ProviderAnswer> settled(
-      Reading reading, String paymentId, HttpAnswer answer, long deadlineNs) {
-    return settled(reading, paymentId, answer(reading.result(), answer), deadlineNs);
-  }
-
   private CompletableFuture<ProviderAnswer> settled(
       Reading reading, String paymentId, ProviderAnswer answer, long deadlineNs) {
     String payable = reading.payable();
