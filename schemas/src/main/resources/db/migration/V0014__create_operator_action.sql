@@ -195,7 +195,10 @@ BEGIN
   -- Later migrations keep what came under the same id with another meaning.
   IF wiped > 0 AND to_regclass('payrelay.provider_event_conflict') IS NOT NULL THEN
     DELETE FROM payrelay.provider_event_conflict c USING payrelay.provider_event e
-    WHERE e.provider = c.provider AND e.event_id = c.event_id AND e.wiped_at IS NOT NULL;
+    WHERE e.provider = c.provider AND e.event_id = c.event_id AND e.wiped_at IS NOT NULL
+      AND c.received_at < now() - retention_days * interval '1 day'
+      AND NOT EXISTS (SELECT FROM payrelay.exception_case x
+        WHERE x.status = 'OPEN' AND x.provider = e.provider AND x.evidence ->> 'event_id' = e.event_id);
   END IF;
   RETURN wiped;
 END

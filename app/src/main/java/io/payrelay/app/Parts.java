@@ -246,19 +246,22 @@ public final class Parts {
     byte[] any = new byte[SECRET_BYTES];
     new SecureRandom().nextBytes(any);
     Secret nobodys = new Secret("whsec_" + Base64.getEncoder().encodeToString(any));
-    return List.of(
+    WebhookAdapter generic =
         new GenericWebhooks(
             new GenericWebhookConfig(
                 settings.read(GenericConfig.NAME),
                 List.of(nobodys),
                 settings.read(GenericWebhookConfig.TOLERANCE),
-                !settings.read(GenericConfig.QUERIES))),
+                !settings.read(GenericConfig.QUERIES)));
+    WebhookAdapter stripe =
         new StripeWebhooks(
             new StripeWebhookConfig(
                 List.of(nobodys),
                 settings.read(StripeWebhookConfig.TOLERANCE),
                 settings.read(StripeWebhookConfig.LIVE_MODE),
-                settings.read(StripeWebhookConfig.ACCOUNT))));
+                settings.read(StripeWebhookConfig.ACCOUNT)));
+    // A generic provider may have that name where Stripe is not used.
+    return generic.name().equals(stripe.name()) ? List.of(generic) : List.of(generic, stripe);
   }
 
   private static List<WebhookAdapter> webhookAdapters(Settings settings) {

@@ -140,7 +140,7 @@ final class Acceptance {
     for (Trigger trigger : triggers) {
       Payment payment = rows.get(trigger.paymentId());
       Outcome outcome =
-          payment == null ? Outcome.of(Verdict.NOT_VISIBLE) : outcome(trigger, payment);
+          payment == null ? Outcome.of(Verdict.NOT_VISIBLE) : outcome(tx, trigger, payment);
       verdicts.add(outcome.verdict());
       addIfPresent(wanted, outcome.operation());
       addIfPresent(observed, outcome.fact());
@@ -163,7 +163,7 @@ final class Acceptance {
     return verdicts;
   }
 
-  private Outcome outcome(Trigger trigger, Payment payment) {
+  private Outcome outcome(Handle tx, Trigger trigger, Payment payment) {
     if (payment.status().terminal()) {
       return Outcome.of(Verdict.DONE);
     }
@@ -186,6 +186,11 @@ final class Acceptance {
     Prepared prepared = prepare(provider, payment);
     if (prepared instanceof Prepared.Ready ready) {
       return new Outcome(Verdict.DONE, operation(payment, ready.body()), null, null);
+    }
+    // Only where nothing can have been sent: an adapter that was set up otherwise may have taken it.
+    if (!payments.lock(tx, List.of(payment.paymentId())).isEmpty()
+        && operations.hasCharge(tx, payment.paymentId())) {
+      return Outcome.of(Verdict.DONE);
     }
     Prepared.Refused refused = (Prepared.Refused) prepared;
     return new Outcome(

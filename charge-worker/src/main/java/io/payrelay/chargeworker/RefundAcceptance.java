@@ -11,6 +11,7 @@ import io.payrelay.payments.lifecycle.RefundStatus;
 import io.payrelay.payments.store.ExceptionStore;
 import io.payrelay.payments.store.FactStore;
 import io.payrelay.payments.store.OperationAction;
+import io.payrelay.payments.store.PaymentStore;
 import io.payrelay.payments.store.RefundOperationStore;
 import io.payrelay.payments.store.RefundOperationStore.NewRefundOperation;
 import io.payrelay.payments.store.RefundStore;
@@ -50,6 +51,7 @@ final class RefundAcceptance {
   private final Map<String, PaymentProvider> providers;
   private final InstantSource clock;
   private final RefundStore refunds = new RefundStore();
+  private final PaymentStore payments = new PaymentStore();
   private final RefundOperationStore operations = new RefundOperationStore();
   private final FactStore facts = new FactStore();
   private final ExceptionStore exceptions = new ExceptionStore();
@@ -200,16 +202,23 @@ final class RefundAcceptance {
     }
     String unsupported = unsupported(tx, provider.capabilities().refunds(), refund);
     if (unsupported != null) {
-      return Outcome.refused(
-          fact(refund, Observation.REFUSED, unsupported, Map.of("reason", unsupported)));
+      return refused(tx, refund, unsupported, unsupported);
     }
     Prepared prepared = prepare(provider, refund);
     if (prepared instanceof Prepared.Ready ready) {
       return new Outcome(Verdict.DONE, operation(refund, ready.body()), null, null);
     }
     Prepared.Refused refused = (Prepared.Refused) prepared;
-    return Outcome.refused(
-        fact(refund, Observation.REFUSED, refused.code(), Map.of("reason", refused.reason())));
+    return refused(tx, refund, refused.code(), refused.reason());
+  }
+
+  /** Only where nothing can have been sent: an adapter that was set up otherwise may have taken it. */
+  private Outcome refused(Handle tx, Refund refund, String code, String reason) {
+    if (!payments.lock(tx, List.of(refund.paymentId())).isEmpty()
+        && operations.exists(tx, refund.refundId())) {
+      return Outcome.of(Verdict.DONE);
+    }
+    return Outcome.refused(fact(refund, Observation.REFUSED, code, Map.of("reason", reason)));
   }
 
   private @Nullable String unsupported(Handle tx, RefundSupport support, Refund refund) {

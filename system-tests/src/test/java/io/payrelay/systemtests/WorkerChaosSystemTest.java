@@ -58,6 +58,9 @@ final class WorkerChaosSystemTest {
       System.out.println(report);
       assertThat(report.path("kills").asInt()).isEqualTo(kills);
       assertThat(report.path("freezes").asInt()).isPositive();
+      assertThat(report.path("kills_by_kind").path("AT_RANDOM_INSTANT").asInt())
+          .as("the named points are reached, too")
+          .isLessThan(kills);
       assertThat(report.path("payments").asLong()).isGreaterThan(10L * kills);
       for (String zero :
           new String[] {

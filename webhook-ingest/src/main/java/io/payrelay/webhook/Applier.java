@@ -136,6 +136,7 @@ final class Applier {
     void keepReference(Payment before, Fact fact, Decision decision) {
       String reference = fact.providerTransactionId();
       if (reference != null
+          && decision.note() != Note.CONFLICTING
           && fact.provider().equals(before.provider())
           && !decision.result(before).status().terminal()) {
         references.putIfAbsent(before.paymentId(), reference);

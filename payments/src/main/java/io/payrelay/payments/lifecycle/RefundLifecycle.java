@@ -67,7 +67,8 @@ public final class RefundLifecycle {
               ? same(refund)
               : raise(refund, fact, ExceptionKind.PAYLOAD_MISMATCH, List.of(), List.of());
       case UNRESOLVED ->
-          refund.status().ended()
+          // One that had succeeded is asked about where somebody says that it failed after all.
+          refund.status().ended() && refund.status() != RefundStatus.SUCCEEDED
               ? same(refund)
               : raise(refund, fact, ExceptionKind.UNRESOLVED, List.of(), List.of());
       case KEY_REFUSED ->

@@ -224,6 +224,7 @@ public final class CaseDesk {
 
   private String failed(Work work, Failed said) {
     Payment payment = work.ofPayment(CaseAction.FAILED);
+    lockCharge(work.tx(), payment.paymentId());
     if (callUnderWay(work.tx(), payment.paymentId())) {
       throw refused(
           "A charge of payment %s is under way at this moment: see what becomes of it first"
@@ -334,6 +335,12 @@ public final class CaseDesk {
 
   private Resolved refund(Work work, Refund refund) {
     StoredCase found = work.found();
+    String ofRefund = found.evidence().get(REFUND_ID);
+    if (ofRefund != null) {
+      throw refused(
+          "Case %d is about refund %s, money that already went back or may have: it is not given back again"
+              .formatted(found.id(), ofRefund));
+    }
     Adopt adoption = refund.adoption();
     Resolved adopted = null;
     String paymentId = found.paymentId();
@@ -440,6 +447,19 @@ public final class CaseDesk {
         .mapTo(String.class)
         .findOne()
         .orElse("none");
+  }
+
+  /** Nobody begins an attempt from now on. */
+  private static void lockCharge(Handle tx, String paymentId) {
+    List<Long> unused =
+        tx.createQuery(
+                """
+                SELECT operation_id FROM payrelay.operation
+                WHERE payment_id = :id AND kind = 'CHARGE' FOR UPDATE
+                """)
+            .bind("id", paymentId)
+            .mapTo(Long.class)
+            .list();
   }
 
   private static boolean callUnderWay(Handle tx, String paymentId) {

@@ -40,7 +40,8 @@ public final class OperationStore {
                 """
                 UPDATE payrelay.operation o
                 SET next_action = 'QUERY', next_action_at = clock_timestamp(), updated_at = clock_timestamp(),
-                  hinted_at = clock_timestamp(), queries_only = o.queries_only OR o.next_action IS NULL
+                  hinted_at = clock_timestamp(), queries_only = o.queries_only OR o.next_action IS NULL,
+                  resolve_until = CASE WHEN o.next_action IS NULL THEN NULL ELSE o.resolve_until END
                 WHERE o.payment_id = :payment_id AND o.kind = 'CHARGE' AND o.call_count + o.query_count > 0
                   AND (o.next_action_at IS NULL OR o.next_action_at > clock_timestamp())
                   AND EXISTS (SELECT FROM payrelay.payment p
@@ -58,6 +59,15 @@ public final class OperationStore {
             .bind("payment_id", paymentId)
             .mapTo(Boolean.class)
             .one();
+  }
+
+  /** Is there a charge operation of the payment? Then something may have been sent. */
+  public boolean hasCharge(Handle tx, String paymentId) {
+    return tx.createQuery(
+            "SELECT EXISTS (SELECT FROM payrelay.operation WHERE payment_id = :id AND kind = 'CHARGE')")
+        .bind("id", paymentId)
+        .mapTo(Boolean.class)
+        .one();
   }
 
   /** Keeps the provider's own ids of payments' charges, by payment id; the first one stays. */
@@ -108,6 +118,7 @@ public final class OperationStore {
             SET next_action = CASE WHEN next_action_at <= clock_timestamp() THEN next_action ELSE 'QUERY' END,
               next_action_at = least(next_action_at, clock_timestamp()),
               queries_only = queries_only OR next_action IS NULL,
+              resolve_until = CASE WHEN next_action IS NULL THEN NULL ELSE resolve_until END,
               hinted_at = clock_timestamp(), ask_settled = ask_settled OR :though,
               updated_at = clock_timestamp()
             WHERE operation_id IN (
@@ -217,7 +228,8 @@ public final class OperationStore {
                   :nexts, :delays_ms, :answered)
                 AS one (operation_id, attempt_id, outcome, http_status, response_body, detail, reference, next, delay_ms, answered)),
             locked AS MATERIALIZED (
-              SELECT operation_id FROM payrelay.operation WHERE operation_id = ANY (:operation_ids)
+              SELECT operation_id, refund_id, hinted_at, ask_settled FROM payrelay.operation
+              WHERE operation_id = ANY (:operation_ids)
               ORDER BY operation_id FOR UPDATE),
             done AS (
               UPDATE payrelay.attempt a
@@ -225,15 +237,23 @@ public final class OperationStore {
                 response_body = given.response_body, detail = given.detail
               FROM given JOIN locked ON locked.operation_id = given.operation_id
               WHERE a.attempt_id = given.attempt_id AND a.finished_at IS NULL
-              RETURNING a.operation_id, a.started_at, given.reference, given.next, given.delay_ms, given.answered)
+              RETURNING a.operation_id, a.started_at, given.reference, given.next, given.delay_ms, given.answered),
+            -- An end does not answer a hint that came after the question was asked.
+            ended AS (
+              SELECT done.*, done.next IS NULL AND h.hinted_at > done.started_at
+                AND (h.refund_id IS NOT NULL OR h.ask_settled) AS asked_meanwhile
+              FROM done JOIN locked h ON h.operation_id = done.operation_id)
             UPDATE payrelay.operation o
-            SET next_action = done.next, updated_at = clock_timestamp(),
+            SET next_action = CASE WHEN done.next IS NULL AND done.asked_meanwhile THEN 'QUERY'
+                WHEN o.queries_only AND done.next = 'CALL' THEN 'QUERY' ELSE done.next END,
+              updated_at = clock_timestamp(),
               provider_reference = coalesce(o.provider_reference, done.reference),
-              ask_settled = o.ask_settled AND NOT done.answered,
-              next_action_at = CASE WHEN done.next IS NULL THEN NULL
+              ask_settled = o.ask_settled AND (done.asked_meanwhile OR NOT done.answered),
+              next_action_at = CASE WHEN done.asked_meanwhile THEN clock_timestamp()
+                WHEN done.next IS NULL THEN NULL
                 WHEN done.next = 'QUERY' AND o.hinted_at > done.started_at THEN clock_timestamp()
                 ELSE clock_timestamp() + done.delay_ms * interval '1 millisecond' END
-            FROM done WHERE o.operation_id = done.operation_id
+            FROM ended done WHERE o.operation_id = done.operation_id
             """)
         .bindArray("operation_ids", Long.class, each(attempts, FinishedAttempt::operationId))
         .bindArray("attempt_ids", Long.class, each(attempts, FinishedAttempt::attemptId))
@@ -310,7 +330,7 @@ public final class OperationStore {
             chosen AS (
               SELECT o.operation_id, coalesce(r.created_at, p.created_at) AS requested_at,
                 o.call_count + o.query_count + 1 AS attempt_number,
-                CASE WHEN r.refund_id IS NULL AND p.status IN ('SUCCEEDED', 'FAILED') THEN 'QUERY'
+                CASE WHEN coalesce(r.status, p.status) IN ('SUCCEEDED', 'FAILED', 'RETURNED') THEN 'QUERY'
                   WHEN o.next_action = 'CALL' AND (coalesce(o.key_safe_until <= clock.now, false)
                     OR (o.key_safe_until IS NULL AND o.call_count + o.query_count = 0
                       AND coalesce(r.created_at, p.created_at) + :key_safe::interval <= clock.now))

@@ -94,6 +94,7 @@ public final class QueryRequests {
                   UPDATE payrelay.operation
                   SET next_action = 'QUERY', next_action_at = clock_timestamp(),
                     queries_only = queries_only OR next_action IS NULL,
+                    resolve_until = CASE WHEN next_action IS NULL THEN NULL ELSE resolve_until END,
                     hinted_at = clock_timestamp(), updated_at = clock_timestamp()
                   WHERE operation_id = :id
                   """)

@@ -66,14 +66,23 @@ public final class RefundOperationStore {
     tx.createUpdate(
             """
             UPDATE payrelay.operation
-            SET next_action = CASE WHEN next_action_at <= clock_timestamp() THEN next_action ELSE 'QUERY' END,
-              next_action_at = least(next_action_at, clock_timestamp()),
+            SET next_action = 'QUERY', next_action_at = least(next_action_at, clock_timestamp()),
               queries_only = queries_only OR next_action IS NULL,
+              resolve_until = CASE WHEN next_action IS NULL THEN NULL ELSE resolve_until END,
               hinted_at = clock_timestamp(), updated_at = clock_timestamp()
             WHERE refund_id = :refund_id AND call_count + query_count > 0
             """)
         .bind("refund_id", refundId)
         .execute();
+  }
+
+  /** Is there an operation of the refund? Then something may have been sent. */
+  public boolean exists(Handle tx, String refundId) {
+    return tx.createQuery(
+            "SELECT EXISTS (SELECT FROM payrelay.operation WHERE refund_id = :id)")
+        .bind("id", refundId)
+        .mapTo(Boolean.class)
+        .one();
   }
 
   private static byte[] sha256(byte[] bytes) {

@@ -121,6 +121,10 @@ final class StripeLists {
     JsonNode body = page.body();
     if (body == null) {
       Found instead = page.instead();
+      if (!search.matches().isEmpty()) {
+        // What was found stays true, whatever became of the next page.
+        return CompletableFuture.completedFuture(found(search));
+      }
       return CompletableFuture.completedFuture(
           instead == null ? unread("a page without a body") : instead);
     }

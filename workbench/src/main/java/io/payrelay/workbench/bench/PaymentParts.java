@@ -26,7 +26,7 @@ final class PaymentParts implements AutoCloseable {
 
   private static final String PROVIDER = "simulator";
   private static final String API_KEY = "sk_test_bench";
-  private static final String WEBHOOK_SECRET = "whsec_cGF5cmVsYXktYmVuY2htYXJrLXNlY3JldA==";
+  static final String WEBHOOK_SECRET = "whsec_cGF5cmVsYXktYmVuY2htYXJrLXNlY3JldA==";
   private static final Duration READY_LIMIT = Duration.ofSeconds(60);
   private static final List<String> JAVA_OPTIONS = List.of("-Xmx256m", "-XX:+UseSerialGC");
 

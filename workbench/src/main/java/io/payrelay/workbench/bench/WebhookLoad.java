@@ -65,8 +65,21 @@ final class WebhookLoad {
       int notStored,
       int notConfirmed) {
 
+    /** What was answered 2xx is there, and something was. */
     boolean correct() {
-      return notStored == 0 && notConfirmed == 0;
+      return notStored == 0 && notConfirmed == 0 && taken() > 0;
+    }
+
+    /** Answered 2xx. */
+    int taken() {
+      return answers.entrySet().stream()
+          .filter(answer -> answer.getKey().startsWith("2"))
+          .mapToInt(Map.Entry::getValue)
+          .sum();
+    }
+
+    boolean allTaken() {
+      return answers.values().stream().mapToInt(Integer::intValue).sum() == taken();
     }
   }
 

@@ -2,8 +2,6 @@ package io.payrelay.workbench.bench;
 
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.PayrelayException;
-import io.payrelay.workbench.DatabaseUsers;
-import io.payrelay.workbench.DemoSettings;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.sql.Connection;
@@ -14,7 +12,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.BitSet;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import javax.crypto.Mac;
@@ -38,14 +35,13 @@ final class WebhookSubject {
     this.servers = servers;
     this.javaOptions = new ArrayList<>(List.of(PayrelaySubject.HEAP, "-XX:+UseSerialGC"));
     this.javaOptions.addAll(furtherJavaOptions);
-    String secret = DemoSettings.WEBHOOK_SECRET.substring("whsec_".length());
+    String secret = PaymentParts.WEBHOOK_SECRET.substring("whsec_".length());
     this.key = new SecretKeySpec(Base64.getDecoder().decode(secret), ALGORITHM);
   }
 
   /** Tables, logins, and that many payments that a provider works on. */
   void prepare(int payments) {
     servers.migrate();
-    DatabaseUsers.create(servers.jdbcUrl(), servers.owner());
     servers.execute(
         """
         INSERT INTO payrelay.payment (payment_id, merchant, merchant_order_id, provider, amount_minor,
@@ -61,8 +57,10 @@ final class WebhookSubject {
   }
 
   BenchProcess start() {
-    Map<String, String> environment = new HashMap<>(servers.environment(DatabaseUsers.INGEST));
-    environment.putAll(DemoSettings.ingest());
+    Map<String, String> environment = servers.login("bench_ingest", "payrelay_ingest");
+    environment.put("PAYRELAY_INGEST_PORT", "0");
+    environment.put("PAYRELAY_PROVIDER_NAME", "simulator");
+    environment.put("PAYRELAY_PROVIDER_WEBHOOK_SECRETS", PaymentParts.WEBHOOK_SECRET);
     return BenchProcess.ours(servers.folder(), javaOptions, environment, "webhook-ingest");
   }
 
