@@ -224,7 +224,6 @@ public final class CaseDesk {
 
   private String failed(Work work, Failed said) {
     Payment payment = work.ofPayment(CaseAction.FAILED);
-    lockCharge(work.tx(), payment.paymentId());
     if (callUnderWay(work.tx(), payment.paymentId())) {
       throw refused(
           "A charge of payment %s is under way at this moment: see what becomes of it first"
@@ -449,20 +448,12 @@ public final class CaseDesk {
         .orElse("none");
   }
 
-  /** Nobody begins an attempt from now on. */
-  private static void lockCharge(Handle tx, String paymentId) {
-    List<Long> unused =
-        tx.createQuery(
-                """
-                SELECT operation_id FROM payrelay.operation
-                WHERE payment_id = :id AND kind = 'CHARGE' FOR UPDATE
-                """)
-            .bind("id", paymentId)
-            .mapTo(Long.class)
-            .list();
-  }
-
+  /** Nobody begins another one from now on. */
   private static boolean callUnderWay(Handle tx, String paymentId) {
+    tx.createQuery("SELECT 1 FROM payrelay.operation WHERE payment_id = :id FOR UPDATE")
+        .bind("id", paymentId)
+        .mapTo(Integer.class)
+        .forEach(one -> {});
     return tx.createQuery(
             """
             SELECT EXISTS (SELECT FROM payrelay.attempt a JOIN payrelay.operation o USING (operation_id)

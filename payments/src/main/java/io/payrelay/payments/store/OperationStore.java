@@ -24,6 +24,41 @@ import org.jspecify.annotations.Nullable;
  */
 public final class OperationStore {
 
+  private static final String FINISH =
+      """
+      WITH given AS MATERIALIZED (
+        SELECT * FROM unnest(:operation_ids, :attempt_ids, :outcomes, :http_statuses, :bodies, :details, :references,
+            :nexts, :delays_ms, :answered)
+          AS one (operation_id, attempt_id, outcome, http_status, response_body, detail, reference, next, delay_ms, answered)),
+      locked AS MATERIALIZED (
+        SELECT operation_id, refund_id, hinted_at, ask_settled FROM payrelay.operation
+        WHERE operation_id = ANY (:operation_ids)
+        ORDER BY operation_id FOR UPDATE),
+      done AS (
+        UPDATE payrelay.attempt a
+        SET finished_at = clock_timestamp(), outcome = given.outcome, http_status = given.http_status,
+          response_body = given.response_body, detail = given.detail
+        FROM given JOIN locked ON locked.operation_id = given.operation_id
+        WHERE a.attempt_id = given.attempt_id AND a.finished_at IS NULL
+        RETURNING a.operation_id, a.started_at, given.reference, given.next, given.delay_ms, given.answered),
+      -- An end does not answer a hint that came after the question was asked.
+      ended AS (
+        SELECT done.*, done.next IS NULL AND coalesce(h.hinted_at > done.started_at, false)
+          AND (h.refund_id IS NOT NULL OR h.ask_settled) AS asked_meanwhile
+        FROM done JOIN locked h ON h.operation_id = done.operation_id)
+      UPDATE payrelay.operation o
+      SET next_action = CASE WHEN done.next IS NULL AND done.asked_meanwhile THEN 'QUERY'
+          WHEN o.queries_only AND done.next = 'CALL' THEN 'QUERY' ELSE done.next END,
+        updated_at = clock_timestamp(),
+        provider_reference = coalesce(o.provider_reference, done.reference),
+        ask_settled = o.ask_settled AND (done.asked_meanwhile OR NOT done.answered),
+        next_action_at = CASE WHEN done.asked_meanwhile THEN clock_timestamp()
+          WHEN done.next IS NULL THEN NULL
+          WHEN done.next = 'QUERY' AND o.hinted_at > done.started_at THEN clock_timestamp()
+          ELSE clock_timestamp() + done.delay_ms * interval '1 millisecond' END
+      FROM ended done WHERE o.operation_id = done.operation_id
+      """;
+
   private record Due(long operationId, boolean settled, boolean inFlight) {}
 
   /**
@@ -221,40 +256,7 @@ public final class OperationStore {
     }
     // All in one statement: statements are most of the work of a batch. First the operations are
     // locked, then their attempts, as claim does where it abandons one.
-    return tx.createUpdate(
-            """
-            WITH given AS MATERIALIZED (
-              SELECT * FROM unnest(:operation_ids, :attempt_ids, :outcomes, :http_statuses, :bodies, :details, :references,
-                  :nexts, :delays_ms, :answered)
-                AS one (operation_id, attempt_id, outcome, http_status, response_body, detail, reference, next, delay_ms, answered)),
-            locked AS MATERIALIZED (
-              SELECT operation_id, refund_id, hinted_at, ask_settled FROM payrelay.operation
-              WHERE operation_id = ANY (:operation_ids)
-              ORDER BY operation_id FOR UPDATE),
-            done AS (
-              UPDATE payrelay.attempt a
-              SET finished_at = clock_timestamp(), outcome = given.outcome, http_status = given.http_status,
-                response_body = given.response_body, detail = given.detail
-              FROM given JOIN locked ON locked.operation_id = given.operation_id
-              WHERE a.attempt_id = given.attempt_id AND a.finished_at IS NULL
-              RETURNING a.operation_id, a.started_at, given.reference, given.next, given.delay_ms, given.answered),
-            -- An end does not answer a hint that came after the question was asked.
-            ended AS (
-              SELECT done.*, done.next IS NULL AND h.hinted_at > done.started_at
-                AND (h.refund_id IS NOT NULL OR h.ask_settled) AS asked_meanwhile
-              FROM done JOIN locked h ON h.operation_id = done.operation_id)
-            UPDATE payrelay.operation o
-            SET next_action = CASE WHEN done.next IS NULL AND done.asked_meanwhile THEN 'QUERY'
-                WHEN o.queries_only AND done.next = 'CALL' THEN 'QUERY' ELSE done.next END,
-              updated_at = clock_timestamp(),
-              provider_reference = coalesce(o.provider_reference, done.reference),
-              ask_settled = o.ask_settled AND (done.asked_meanwhile OR NOT done.answered),
-              next_action_at = CASE WHEN done.asked_meanwhile THEN clock_timestamp()
-                WHEN done.next IS NULL THEN NULL
-                WHEN done.next = 'QUERY' AND o.hinted_at > done.started_at THEN clock_timestamp()
-                ELSE clock_timestamp() + done.delay_ms * interval '1 millisecond' END
-            FROM ended done WHERE o.operation_id = done.operation_id
-            """)
+    return tx.createUpdate(FINISH)
         .bindArray("operation_ids", Long.class, each(attempts, FinishedAttempt::operationId))
         .bindArray("attempt_ids", Long.class, each(attempts, FinishedAttempt::attemptId))
         .bindArray("outcomes", String.class, each(attempts, one -> one.outcome().name()))

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -152,6 +153,37 @@ class StoresIT {
     assertThat(due(id)).isEqualTo("none");
   }
 
+  /** The answer may be older than the hint. */
+  @Test
+  void asksAgainWhereAHintCameWhileTheAnswerWasOnItsWay() {
+    String id = database.request("settled_02", 5);
+    operation(id, 1, "NULL", "NULL");
+    database
+        .owner
+        .jdbi()
+        .useHandle(
+            handle ->
+                handle.execute(
+                    "UPDATE payrelay.payment SET status = 'FAILED', version = 2, failure_code = 'x'"
+                        + " WHERE payment_id = 'settled_02'"));
+    queryThoughSettled(id);
+    List<Claim> first = claim(id);
+    queryThoughSettled(id);
+
+    finish(first, AttemptOutcome.NOT_FOUND, null);
+    assertThat(due(id)).isEqualTo("QUERY true");
+    finish(claim(id), AttemptOutcome.NOT_FOUND, null);
+
+    assertThat(due(id)).isEqualTo("none");
+  }
+
+  private static void queryThoughSettled(String paymentId) {
+    database
+        .ingest
+        .jdbi()
+        .useTransaction(tx -> new OperationStore().queryThoughSettled(tx, List.of(paymentId)));
+  }
+
   private static void queryNow(String paymentId) {
     database
         .ingest
@@ -173,7 +205,8 @@ class StoresIT {
         .toList();
   }
 
-  private static void finish(List<Claim> claims, AttemptOutcome outcome, OperationAction next) {
+  private static void finish(
+      List<Claim> claims, AttemptOutcome outcome, @Nullable OperationAction next) {
     Duration delay = next == OperationAction.CALL ? Duration.ZERO : Duration.ofHours(1);
     List<FinishedAttempt> finished =
         claims.stream()
