@@ -187,7 +187,8 @@ final class Acceptance {
     if (prepared instanceof Prepared.Ready ready) {
       return new Outcome(Verdict.DONE, operation(payment, ready.body()), null, null);
     }
-    // Only where nothing can have been sent: an adapter that was set up otherwise may have taken it.
+    // Only where nothing can have been sent: an adapter that was set up otherwise may have taken
+    // it.
     if (!payments.lock(tx, List.of(payment.paymentId())).isEmpty()
         && operations.hasCharge(tx, payment.paymentId())) {
       return Outcome.of(Verdict.DONE);

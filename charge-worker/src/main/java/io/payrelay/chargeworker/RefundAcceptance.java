@@ -212,7 +212,9 @@ final class RefundAcceptance {
     return refused(tx, refund, refused.code(), refused.reason());
   }
 
-  /** Only where nothing can have been sent: an adapter that was set up otherwise may have taken it. */
+  /**
+   * Only where nothing can have been sent: an adapter that was set up otherwise may have taken it.
+   */
   private Outcome refused(Handle tx, Refund refund, String code, String reason) {
     if (!payments.lock(tx, List.of(refund.paymentId())).isEmpty()
         && operations.exists(tx, refund.refundId())) {

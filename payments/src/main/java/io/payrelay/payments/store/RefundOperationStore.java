@@ -78,8 +78,7 @@ public final class RefundOperationStore {
 
   /** Is there an operation of the refund? Then something may have been sent. */
   public boolean exists(Handle tx, String refundId) {
-    return tx.createQuery(
-            "SELECT EXISTS (SELECT FROM payrelay.operation WHERE refund_id = :id)")
+    return tx.createQuery("SELECT EXISTS (SELECT FROM payrelay.operation WHERE refund_id = :id)")
         .bind("id", refundId)
         .mapTo(Boolean.class)
         .one();

@@ -65,8 +65,7 @@ final class Goals {
             WEBHOOK_P99_MS,
             figures.latency().p99Ms());
     // What was refused has no latency: it must not make the others look good.
-    return new Goal(
-        soon.what(), soon.goal(), soon.measured(), soon.met() && figures.allTaken());
+    return new Goal(soon.what(), soon.goal(), soon.measured(), soon.met() && figures.allTaken());
   }
 
   static String text(List<Goal> goals) {
