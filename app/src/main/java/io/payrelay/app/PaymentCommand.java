@@ -104,8 +104,10 @@ final class PaymentCommand implements Runnable {
           String reason) {
     Person person =
         new Person(
-            by == null || by.isBlank() ? System.getProperty("user.name", "unknown") : by,
-            reason.isBlank() ? "asked on demand" : reason,
+            by == null || by.isBlank()
+                ? System.getProperty("user.name", "unknown")
+                : CardNumbers.masked(by),
+            reason.isBlank() ? "asked on demand" : CardNumbers.masked(reason),
             null);
     PrintWriter out = spec.commandLine().getOut();
     return OperatorDatabase.with(

@@ -26,7 +26,7 @@ final class WorkerChaosSystemTest {
     return LONG
         ? Stream.of(
             Arguments.of("both", 100), Arguments.of("webhooks", 30), Arguments.of("queries", 30))
-        : Stream.of(Arguments.of("both", 12));
+        : Stream.of(Arguments.of("both", 8));
   }
 
   @ParameterizedTest

@@ -55,6 +55,7 @@ public final class WebhookIngest implements AutoCloseable {
   private final Database database;
   private final Javalin server;
   private final Ingest ingest;
+  private final CompletableFuture<Object> writersEnded;
   private final WorkerLoop loop;
   private final ParkedMatcher matcher;
 
@@ -63,6 +64,8 @@ public final class WebhookIngest implements AutoCloseable {
     this.database = database;
     this.server = server;
     this.ingest = ingest;
+    // Once: each of them would stay with the writers.
+    this.writersEnded = ingest.ended();
     this.loop = loop;
     this.matcher = matcher;
   }
@@ -146,7 +149,7 @@ public final class WebhookIngest implements AutoCloseable {
    * fatal.
    */
   public CompletableFuture<Void> ended() {
-    return CompletableFuture.anyOf(loop.ended(), ingest.ended()).thenAccept(end -> {});
+    return CompletableFuture.anyOf(loop.ended(), writersEnded).thenAccept(end -> {});
   }
 
   /** Applies a FAILED, UNMATCHED or PARKED event again; see {@link ParkedMatcher#reprocess}. */
@@ -312,7 +315,7 @@ public final class WebhookIngest implements AutoCloseable {
   }
 
   private String liveness() {
-    if (ingest.ended().isDone()) {
+    if (writersEnded.isDone()) {
       return "a writer has ended";
     }
     return loop.ended().isDone() ? "the matcher has ended" : "ok";
