@@ -54,7 +54,9 @@ final class IngestMetrics {
               WebhookVerdict.UNKNOWN_KEY)) {
         registry.counter(REFUSED, "provider", provider, "reason", refused.reason());
       }
-      registry.counter(REFUSED, "provider", provider, "reason", "not stored");
+      for (String reason : List.of("not stored", "not stored in time", "too many requests")) {
+        registry.counter(REFUSED, "provider", provider, "reason", reason);
+      }
       waiting(provider);
     }
     registry.counter(WIPED);
