@@ -303,8 +303,12 @@ class GuardsIT {
 
   @Test
   void refusesPostingsWithoutTwoEntries() {
-    refused(owner, posting("none"), "23514", "has 0 entries");
-    refused(owner, posting("one", "(1, 'bank:EUR', 'DEBIT', 5, 'EUR')"), "23514", "has 1 entries");
+    refused(owner, posting("none"), "23514", "(none) has no entries");
+    refused(
+        owner,
+        posting("one", "(1, 'bank:EUR', 'DEBIT', 5, 'EUR')"),
+        "23514",
+        "(one) does not balance: EUR off by 5");
   }
 
   @Test
@@ -320,22 +324,36 @@ class GuardsIT {
   }
 
   @Test
-  void checksTheBalanceOfEntriesThatComeAfterACheck() throws SQLException {
+  void checksTheBalanceOfEveryStatementThatBringsEntries() throws SQLException {
     owner.setAutoCommit(false);
-    post("checked", "(5, 'bank:EUR', 'DEBIT', 5, 'EUR')", "(6, 'fees:EUR', 'CREDIT', 5, 'EUR')");
-    run(owner, "SET CONSTRAINTS ALL IMMEDIATE");
-    String third =
-        "INSERT INTO payrelay.ledger_entry SELECT posting_id, 1, 'bank:EUR', 'DEBIT', 5, 'EUR'"
-            + " FROM payrelay.ledger_posting WHERE business_key = 'checked'";
+    post("twice", "(5, 'bank:EUR', 'DEBIT', 5, 'EUR')", "(6, 'fees:EUR', 'CREDIT', 5, 'EUR')");
+    String more =
+        "INSERT INTO payrelay.ledger_entry SELECT posting_id, n, account_id, side, amount_minor, 'EUR'"
+            + " FROM payrelay.ledger_posting, (VALUES (1, 'bank:EUR', 'DEBIT', 5), (2, 'fees:EUR', 'CREDIT', %d))"
+            + " AS e (n, account_id, side, amount_minor) WHERE business_key = 'twice'";
+    run(owner, "SAVEPOINT balanced");
+    run(owner, more.formatted(5));
+    run(owner, "ROLLBACK TO balanced");
 
-    refused(owner, third, "23514", "(checked) does not balance: EUR off by 5");
-    owner.rollback();
+    refused(owner, more.formatted(4), "23514", "(twice) does not balance: EUR off by 1");
+  }
 
-    post("deferred", "(5, 'bank:EUR', 'DEBIT', 5, 'EUR')", "(6, 'fees:EUR', 'CREDIT', 5, 'EUR')");
-    run(owner, "SET CONSTRAINTS ALL IMMEDIATE");
-    run(owner, "SET CONSTRAINTS ALL DEFERRED");
-    run(owner, third.replace("'checked'", "'deferred'"));
-    refused(owner, "COMMIT", "23514", "(deferred) does not balance: EUR off by 5");
+  @Test
+  void findsTheOneUnbalancedPostingAmongMany() throws SQLException {
+    owner.setAutoCommit(false);
+    run(
+        owner,
+        "INSERT INTO payrelay.ledger_posting (business_key, kind, event_at)"
+            + " SELECT 'many:' || n, 'ADJUSTMENT', now() FROM generate_series(1, 50) n");
+
+    refused(
+        owner,
+        "INSERT INTO payrelay.ledger_entry SELECT posting_id, e.n, account_id, side,"
+            + " CASE business_key WHEN 'many:37' THEN e.n ELSE 7 END, 'EUR' FROM payrelay.ledger_posting,"
+            + " (VALUES (1, 'bank:EUR', 'DEBIT'), (2, 'fees:EUR', 'CREDIT')) AS e (n, account_id, side)"
+            + " WHERE business_key LIKE 'many:%'",
+        "23514",
+        "(many:37) does not balance: EUR off by -1");
   }
 
   @Test

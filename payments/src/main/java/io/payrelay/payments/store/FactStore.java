@@ -299,10 +299,9 @@ public final class FactStore {
   }
 
   /** One value of each, some of which may be null. */
-  private static <T> List<@Nullable T> column(
-      List<Payment> payments, Function<Payment, @Nullable T> value) {
-    List<@Nullable T> values = new ArrayList<>(payments.size());
-    payments.forEach(payment -> values.add(value.apply(payment)));
+  private static <R, T> List<@Nullable T> column(List<R> rows, Function<R, @Nullable T> value) {
+    List<@Nullable T> values = new ArrayList<>(rows.size());
+    rows.forEach(row -> values.add(value.apply(row)));
     return values;
   }
 
@@ -310,23 +309,30 @@ public final class FactStore {
     if (changes.isEmpty()) {
       return;
     }
-    PreparedBatch batch =
-        tx.prepareBatch(
+    tx.createUpdate(
             """
             INSERT INTO payrelay.payment_event
               (payment_id, version, event_type, previous_status, status, fact_source, evidence, event_at)
-            VALUES (:payment_id, :version, :event_type, :previous_status, :status, :fact_source,
-              :evidence::jsonb, :event_at)
-            """);
-    for (Change change : changes) {
-      bindEvent(batch, change.fact(), change.before().paymentId())
-          .bind("version", change.after().version())
-          .bind("event_type", eventType(change.after().status()))
-          .bind("previous_status", change.before().status().name())
-          .bind("status", change.after().status().name())
-          .add();
-    }
-    batch.execute();
+            SELECT payment_id, version, event_type, previous_status, status, fact_source, evidence::jsonb,
+              event_at::timestamptz
+            FROM unnest(:payment_ids, :versions, :event_types, :previous_statuses, :statuses, :fact_sources,
+                :evidence, :events_at) WITH ORDINALITY
+              AS given (payment_id, version, event_type, previous_status, status, fact_source, evidence,
+                event_at, position)
+            ORDER BY position
+            """)
+        .bindArray("payment_ids", String.class, column(changes, one -> one.after().paymentId()))
+        .bindArray("versions", Long.class, column(changes, one -> one.after().version()))
+        .bindArray(
+            "event_types", String.class, column(changes, one -> eventType(one.after().status())))
+        .bindArray(
+            "previous_statuses", String.class, column(changes, one -> one.before().status().name()))
+        .bindArray("statuses", String.class, column(changes, one -> one.after().status().name()))
+        .bindArray("fact_sources", String.class, column(changes, one -> one.fact().source().name()))
+        .bindArray("evidence", String.class, column(changes, one -> evidence(one.fact())))
+        .bindArray(
+            "events_at", String.class, column(changes, one -> one.fact().observedAt().toString()))
+        .execute();
   }
 
   private static void insertNotes(Handle tx, List<NoteRow> notes) {
@@ -410,20 +416,18 @@ public final class FactStore {
     if (changes.isEmpty()) {
       return;
     }
-    PreparedBatch batch =
-        tx.prepareBatch(
+    tx.createUpdate(
             """
             INSERT INTO payrelay.outbox (aggregate_type, aggregate_id, event_type, payload, trace_id)
-            VALUES ('payment', :payment_id, 'PaymentStatusChanged', :payload::json, :trace_id)
-            """);
-    for (Change change : changes) {
-      batch
-          .bind("payment_id", change.after().paymentId())
-          .bind("payload", statusChanged(change, now))
-          .bind("trace_id", change.after().traceId())
-          .add();
-    }
-    batch.execute();
+            SELECT 'payment', payment_id, 'PaymentStatusChanged', payload::json, trace_id
+            FROM unnest(:payment_ids, :payloads, :trace_ids) WITH ORDINALITY
+              AS given (payment_id, payload, trace_id, position)
+            ORDER BY position
+            """)
+        .bindArray("payment_ids", String.class, column(changes, one -> one.after().paymentId()))
+        .bindArray("payloads", String.class, column(changes, one -> statusChanged(one, now)))
+        .bindArray("trace_ids", String.class, column(changes, one -> one.after().traceId()))
+        .execute();
   }
 
   private static String statusChanged(Change change, Instant now) {

@@ -24,7 +24,6 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Function;
 import org.jdbi.v3.core.Handle;
-import org.jdbi.v3.core.statement.PreparedBatch;
 import org.jspecify.annotations.Nullable;
 
 /** Ledger rows, appended only. Stateless, safe for any thread. */
@@ -139,28 +138,37 @@ public final class LedgerStore {
     if (ids.isEmpty()) {
       return new HashSet<>();
     }
-    PreparedBatch entries =
-        tx.prepareBatch(
-            """
-            INSERT INTO payrelay.ledger_entry (posting_id, entry_number, account_id, side, amount_minor, currency)
-            VALUES (:posting_id, :entry_number, :account_id, :side, :amount_minor, :currency)
-            """);
+    insertEntries(tx, byKey, ids);
+    return new HashSet<>(ids.keySet());
+  }
+
+  private record EntryRow(long postingId, int entryNumber, Entry entry) {}
+
+  private static void insertEntries(Handle tx, Map<String, Posting> byKey, Map<String, Long> ids) {
+    List<EntryRow> rows = new ArrayList<>();
     ids.forEach(
         (key, id) -> {
           int number = 1;
           for (Entry entry : Objects.requireNonNull(byKey.get(key)).entries()) {
-            entries
-                .bind("posting_id", id)
-                .bind("entry_number", number++)
-                .bind("account_id", entry.account().id())
-                .bind("side", entry.side().name())
-                .bind("amount_minor", entry.amountMinor())
-                .bind("currency", entry.account().currency())
-                .add();
+            rows.add(new EntryRow(id, number++, entry));
           }
         });
-    entries.execute();
-    return new HashSet<>(ids.keySet());
+    // All entries of a posting in one statement: that is what the table checks.
+    tx.createUpdate(
+            """
+            INSERT INTO payrelay.ledger_entry (posting_id, entry_number, account_id, side, amount_minor, currency)
+            SELECT posting_id, entry_number, account_id, side, amount_minor, currency
+            FROM unnest(:posting_ids, :entry_numbers, :account_ids, :sides, :amounts, :currencies)
+              AS given (posting_id, entry_number, account_id, side, amount_minor, currency)
+            """)
+        .bindArray("posting_ids", Long.class, column(rows, EntryRow::postingId))
+        .bindArray("entry_numbers", Integer.class, column(rows, EntryRow::entryNumber))
+        .bindArray("account_ids", String.class, column(rows, row -> row.entry().account().id()))
+        .bindArray("sides", String.class, column(rows, row -> row.entry().side().name()))
+        .bindArray("amounts", Long.class, column(rows, row -> row.entry().amountMinor()))
+        .bindArray(
+            "currencies", String.class, column(rows, row -> row.entry().account().currency()))
+        .execute();
   }
 
   private static Map<String, Long> insertPostings(
@@ -196,9 +204,8 @@ public final class LedgerStore {
     return ids;
   }
 
-  private static Object[] column(
-      List<Posting> postings, Function<Posting, @Nullable Object> value) {
-    return postings.stream().map(value).toArray();
+  private static <R> Object[] column(List<R> rows, Function<R, @Nullable Object> value) {
+    return rows.stream().map(value).toArray();
   }
 
   private static List<String> lines(Posting posting) {
@@ -322,22 +329,20 @@ public final class LedgerStore {
     for (Posting posting : postings) {
       posting.entries().forEach(entry -> accounts.put(entry.account().id(), entry.account()));
     }
-    PreparedBatch batch =
-        tx.prepareBatch(
+    List<Account> rows = List.copyOf(accounts.values());
+    tx.createUpdate(
             """
             INSERT INTO payrelay.ledger_account (account_id, kind, provider, currency)
-            SELECT :account_id, :kind, :provider, :currency
-            WHERE NOT EXISTS (SELECT FROM payrelay.ledger_account WHERE account_id = :account_id)
+            SELECT account_id, kind, provider, currency
+            FROM unnest(:account_ids, :kinds, :providers, :currencies)
+              AS given (account_id, kind, provider, currency)
+            WHERE NOT EXISTS (SELECT FROM payrelay.ledger_account there WHERE there.account_id = given.account_id)
             ON CONFLICT (account_id) DO NOTHING
-            """);
-    accounts.forEach(
-        (id, account) ->
-            batch
-                .bind("account_id", id)
-                .bind("kind", account.kind().name())
-                .bind("provider", account.provider())
-                .bind("currency", account.currency())
-                .add());
-    batch.execute();
+            """)
+        .bindArray("account_ids", String.class, column(rows, Account::id))
+        .bindArray("kinds", String.class, column(rows, account -> account.kind().name()))
+        .bindArray("providers", String.class, column(rows, Account::provider))
+        .bindArray("currencies", String.class, column(rows, Account::currency))
+        .execute();
   }
 }
