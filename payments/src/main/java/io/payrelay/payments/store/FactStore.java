@@ -29,7 +29,6 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.function.Function;
 import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.statement.PreparedBatch;
 import org.jspecify.annotations.Nullable;
@@ -68,7 +67,15 @@ public final class FactStore {
     }
   }
 
-  private record Posted(Fact fact, Payment before, Decision decision) {}
+  /** The fact says which refund of ours it is about, also where its source did not name it. */
+  private record Posted(Fact fact, Payment before, Decision decision) {
+
+    static Posted of(
+        Fact fact, @Nullable RefundDecision ofRefund, Payment before, Decision decision) {
+      Fact about = ofRefund == null ? fact : fact.aboutRefund(ofRefund.result().refundId());
+      return new Posted(about, before, decision);
+    }
+  }
 
   private record Change(Fact fact, Payment before, Payment after) {}
 
@@ -129,7 +136,7 @@ public final class FactStore {
         notes.add(new NoteRow(fact, before, decision));
       }
       for (Posting posting : decision.postings()) {
-        postings.putIfAbsent(posting, new Posted(fact, before, decision));
+        postings.putIfAbsent(posting, Posted.of(fact, ofRefund, before, decision));
       }
       decision.exceptions().forEach(one -> cases.putIfAbsent(one.businessKey(), one));
       current.put(before.paymentId(), decision.result(before));
@@ -211,6 +218,7 @@ public final class FactStore {
     evidence.put("payment_status", posted.before().status().name());
     evidence.put("not_booked", posting.kind() + " " + posting.businessKey());
     evidence.put("booked_as", difference.bookedAs());
+    putIfPresent(evidence, "refund_id", fact.refundId());
     exceptions.open(
         tx,
         List.of(
@@ -281,29 +289,23 @@ public final class FactStore {
                 WHERE p.payment_id = given.payment_id AND p.version = given.locked_version
                 """)
             .bind("now", OffsetDateTime.ofInstant(now, ZoneOffset.UTC))
-            .bindArray("ids", String.class, column(payments, Payment::paymentId))
+            .bindArray("ids", String.class, Columns.of(payments, Payment::paymentId))
             .bindArray(
                 "locked_versions",
                 Long.class,
-                column(payments, payment -> lockedVersions.get(payment.paymentId())))
-            .bindArray("statuses", String.class, column(payments, one -> one.status().name()))
-            .bindArray("versions", Long.class, column(payments, Payment::version))
+                Columns.of(payments, payment -> lockedVersions.get(payment.paymentId())))
+            .bindArray("statuses", String.class, Columns.of(payments, one -> one.status().name()))
+            .bindArray("versions", Long.class, Columns.of(payments, Payment::version))
             .bindArray(
-                "transaction_ids", String.class, column(payments, Payment::providerTransactionId))
-            .bindArray("failure_codes", String.class, column(payments, Payment::failureCode))
+                "transaction_ids",
+                String.class,
+                Columns.of(payments, Payment::providerTransactionId))
+            .bindArray("failure_codes", String.class, Columns.of(payments, Payment::failureCode))
             .execute();
     if (updated != payments.size()) {
       // The rows were locked: another version now means that somebody writes without the lock.
       throw new IllegalStateException("a locked payment changed its version");
     }
-  }
-
-  /** One value of each, some of which may be null. */
-  private static <T> List<@Nullable T> column(
-      List<Payment> payments, Function<Payment, @Nullable T> value) {
-    List<@Nullable T> values = new ArrayList<>(payments.size());
-    payments.forEach(payment -> values.add(value.apply(payment)));
-    return values;
   }
 
   private static void insertEvents(Handle tx, List<Change> changes) {

@@ -22,10 +22,8 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.function.Function;
 import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.statement.PreparedBatch;
-import org.jspecify.annotations.Nullable;
 
 /** Ledger rows, appended only. Stateless, safe for any thread. */
 public final class LedgerStore {
@@ -181,24 +179,21 @@ public final class LedgerStore {
             ON CONFLICT (business_key) DO NOTHING
             RETURNING business_key, posting_id
             """)
-        .bindArray("business_keys", String.class, column(postings, Posting::businessKey))
-        .bindArray("kinds", String.class, column(postings, posting -> posting.kind().name()))
-        .bindArray("payment_ids", String.class, column(postings, Posting::paymentId))
+        .bindArray("business_keys", String.class, Columns.of(postings, Posting::businessKey))
+        .bindArray("kinds", String.class, Columns.of(postings, posting -> posting.kind().name()))
+        .bindArray("payment_ids", String.class, Columns.of(postings, Posting::paymentId))
         .bindArray(
             "reversed",
             Long.class,
-            column(postings, posting -> reversed.get(posting.businessKey())))
-        .bindArray("reverses", String.class, column(postings, Posting::reverses))
+            Columns.of(postings, posting -> reversed.get(posting.businessKey())))
+        .bindArray("reverses", String.class, Columns.of(postings, Posting::reverses))
         .bindArray(
-            "events_at", String.class, column(postings, posting -> posting.eventAt().toString()))
+            "events_at",
+            String.class,
+            Columns.of(postings, posting -> posting.eventAt().toString()))
         .map((row, context) -> Map.entry(row.getString("business_key"), row.getLong("posting_id")))
         .forEach(entry -> ids.put(entry.getKey(), entry.getValue()));
     return ids;
-  }
-
-  private static Object[] column(
-      List<Posting> postings, Function<Posting, @Nullable Object> value) {
-    return postings.stream().map(value).toArray();
   }
 
   private static List<String> lines(Posting posting) {
@@ -247,13 +242,22 @@ public final class LedgerStore {
     return paymentIds;
   }
 
-  /** Which of the payments have money booked, as their own or in suspense. */
+  /**
+   * Which of the payments have money here, as their own or in suspense: more came in for them than
+   * went back. What a dispute holds may still come back.
+   */
   Set<String> withMoney(Handle tx, Collection<String> paymentIds) {
     return new HashSet<>(
         tx.createQuery(
                 """
-                SELECT DISTINCT payment_id FROM payrelay.ledger_posting
-                WHERE payment_id = ANY (:ids) AND kind IN ('CAPTURE', 'SUSPENSE_CAPTURE')
+                SELECT p.payment_id
+                FROM payrelay.ledger_posting p
+                JOIN payrelay.ledger_entry e USING (posting_id)
+                JOIN payrelay.ledger_account a ON a.account_id = e.account_id AND a.kind = 'PROVIDER_RECEIVABLE'
+                WHERE p.payment_id = ANY (:ids)
+                  AND p.kind IN ('CAPTURE', 'SUSPENSE_CAPTURE', 'REFUND', 'PROVIDER_REFUND', 'REFUND_RETURNED')
+                GROUP BY p.payment_id, e.account_id
+                HAVING sum(CASE e.side WHEN 'DEBIT' THEN e.amount_minor ELSE -e.amount_minor END) > 0
                 """)
             .bindArray("ids", String.class, paymentIds)
             .mapTo(String.class)
