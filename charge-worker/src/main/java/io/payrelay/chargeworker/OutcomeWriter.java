@@ -184,6 +184,7 @@ final class OutcomeWriter implements Worker {
   private void keep(Outcome outcome) {
     Claim claim = outcome.claim();
     try (LogContext context = LogContext.ofPayment(claim.paymentId(), claim.traceId())) {
+      context.with("provider", claim.provider());
       if (held.keep(outcome)) {
         log.debug("outcome waits: somebody holds its payment");
       } else {
