@@ -70,6 +70,11 @@ final class Acceptance implements Acceptor.Subject<Trigger, Payment, NewOperatio
   }
 
   @Override
+  public ChargeFaults.Point accepted() {
+    return ChargeFaults.Point.AFTER_ACCEPT;
+  }
+
+  @Override
   public String id(Trigger trigger) {
     return trigger.paymentId();
   }

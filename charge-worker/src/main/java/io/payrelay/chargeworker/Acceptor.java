@@ -45,6 +45,9 @@ final class Acceptor<T, R, O> {
     /** Such as "charge", for people. */
     String name();
 
+    /** Where a test makes the worker die when its operations are committed. */
+    ChargeFaults.Point accepted();
+
     /** The id of the row that the trigger names. */
     String id(T trigger);
 
@@ -99,7 +102,7 @@ final class Acceptor<T, R, O> {
   List<Verdict> accept(List<T> triggers) {
     try {
       List<Verdict> verdicts = jdbi.inTransaction(tx -> accept(tx, triggers));
-      faults.reached(ChargeFaults.Point.AFTER_ACCEPT);
+      faults.reached(subject.accepted());
       return verdicts;
     } catch (RuntimeException e) {
       if (!Refusals.concernsOne(e) && !Failures.waitedForALock(e)) {

@@ -81,6 +81,11 @@ final class RefundAcceptance
   }
 
   @Override
+  public ChargeFaults.Point accepted() {
+    return ChargeFaults.Point.AFTER_REFUND_ACCEPT;
+  }
+
+  @Override
   public String id(RefundTrigger trigger) {
     return trigger.refundId();
   }

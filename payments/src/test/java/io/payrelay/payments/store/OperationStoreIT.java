@@ -215,12 +215,12 @@ class OperationStoreIT {
     database
         .ingest
         .jdbi()
-        .useTransaction(tx -> operations.queryThoughSettled(tx, List.of("wiped_001")));
+        .useTransaction(tx -> operations.queryThoughSettled(tx, List.of("wiped_002")));
     finish(claim("wiper").get(0), AttemptOutcome.NOT_FOUND, null, null, null);
     assertThat(wipe(Duration.ofHours(1), 10)).isZero();
-    assertThat(bodies("wiped_001")).isEqualTo("0 true 1");
+    assertThat(bodies("wiped_002")).isEqualTo("0 true 1");
     assertThat(wipe(Duration.ZERO, 10)).isEqualTo(1);
-    assertThat(bodies("wiped_001")).isEqualTo("0 true 0");
+    assertThat(bodies("wiped_002")).isEqualTo("0 true 0");
     assertThat(wipe(Duration.ZERO, 10)).isZero();
     assertThatThrownBy(() -> update("wiped_at = NULL WHERE payment_id = 'wiped_001'"))
         .hasMessageContaining("its bytes for good");
