@@ -113,7 +113,8 @@ public final class Invariants {
         unbalanced(handle),
         ledgerDifferences(handle, charges),
         // A refund may come back at the provider: for that a person has to be told.
-        count(handle, "SELECT count(*) FROM payrelay.exception_case WHERE kind <> 'REFUND_RETURNED'"),
+        count(
+            handle, "SELECT count(*) FROM payrelay.exception_case WHERE kind <> 'REFUND_RETURNED'"),
         count(handle, "SELECT count(*) FROM payrelay.provider_event"),
         elapsed.toMillis() / 1000.0);
   }

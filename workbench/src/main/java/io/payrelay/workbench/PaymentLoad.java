@@ -5,8 +5,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Payments that are requested one after the other, at a bounded rate, until it is stopped; a part of
- * the money of some is asked back a while later. Safe for any thread.
+ * Payments that are requested one after the other, at a bounded rate, until it is stopped; a part
+ * of the money of some is asked back a while later. Safe for any thread.
  */
 final class PaymentLoad implements AutoCloseable {
 

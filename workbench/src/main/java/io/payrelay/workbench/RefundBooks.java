@@ -51,7 +51,9 @@ record RefundBooks(long count, long twice, long differences) {
     return new RefundBooks(ours.size(), twice, differences);
   }
 
-  /** One that came back later may be SUCCEEDED still: that is learnt from a webhook, if it comes. */
+  /**
+   * One that came back later may be SUCCEEDED still: that is learnt from a webhook, if it comes.
+   */
   private static boolean differs(Row ours, boolean everSucceeded) {
     return switch (ours.status()) {
       case "SUCCEEDED", "RETURNED" -> !everSucceeded || !ours.booked();
