@@ -163,6 +163,22 @@ final class OperatorRefundsIT {
     assertThat(done.err()).isEmpty();
     assertThat(done.out()).contains("UNKNOWN to FAILED");
     assertThat(fixture.status(payment)).isEqualTo("FAILED");
+
+    String disputed = fixture.payment();
+    long other = fixture.unresolved(disputed);
+    for (Observation said : List.of(Observation.SUCCEEDED, Observation.DISPUTED)) {
+      fixture.fact(
+          disputed, FactSource.WEBHOOK, said, "ch_" + disputed, new Money(12, "EUR"));
+      assertThat(fixture.resolve(other, failed).err()).as("%s", said).contains("AFTER_CAPTURE");
+    }
+    fixture.fact(
+        disputed,
+        FactSource.WEBHOOK,
+        Observation.DISPUTE_LOST,
+        "ch_" + disputed,
+        new Money(12, "EUR"));
+    assertThat(fixture.resolve(other, failed).err()).isEmpty();
+    assertThat(fixture.status(disputed)).isEqualTo("FAILED");
   }
 
   private static String paid() {

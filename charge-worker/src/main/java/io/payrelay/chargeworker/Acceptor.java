@@ -126,7 +126,7 @@ final class Acceptor<T, R, O> {
       if (!Failures.waitedForALock(e)) {
         throw e;
       }
-      log.info("{} request waits: somebody holds its payment id={}", subject.name(), id(trigger));
+      log.debug("{} request waits: somebody holds its payment id={}", subject.name(), id(trigger));
       return Verdict.HELD;
     }
   }

@@ -44,7 +44,7 @@ final class HeldOutcomes {
   boolean keep(Outcome outcome) {
     long id = outcome.claim().attemptId();
     Held before = held.get(id);
-    if (before == null && ofLane(outcome.lane()) * 2 >= outcome.lane().inFlight().max()) {
+    if (before == null && (ofLane(outcome.lane()) + 1) * 2 > outcome.lane().inFlight().max()) {
       return false;
     }
     int tries = before == null ? 0 : before.tries() + 1;

@@ -99,10 +99,11 @@ final class OutcomeWriter implements Worker {
     }
     held.renew();
     List<Outcome> again = new ArrayList<>(held.due(BATCH_MAX));
-    if (!again.isEmpty()) {
+    boolean tried = !again.isEmpty();
+    if (tried) {
       writeAll(again, /* patient= */ false);
     }
-    if (count > 0) {
+    if (count > 0 || tried) {
       written.run();
     }
     return count;

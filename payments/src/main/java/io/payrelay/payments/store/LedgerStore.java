@@ -244,20 +244,23 @@ public final class LedgerStore {
 
   /**
    * Which of the payments have money here, as their own or in suspense: more came in for them than
-   * went back. What a dispute holds may still come back.
+   * was given back or lost. What an open dispute holds may still come back.
    */
   Set<String> withMoney(Handle tx, Collection<String> paymentIds) {
+    // Each posting debits one account with its amount.
     return new HashSet<>(
         tx.createQuery(
                 """
                 SELECT p.payment_id
                 FROM payrelay.ledger_posting p
-                JOIN payrelay.ledger_entry e USING (posting_id)
-                JOIN payrelay.ledger_account a ON a.account_id = e.account_id AND a.kind = 'PROVIDER_RECEIVABLE'
+                JOIN payrelay.ledger_entry e ON e.posting_id = p.posting_id AND e.side = 'DEBIT'
+                JOIN payrelay.ledger_account a ON a.account_id = e.account_id
                 WHERE p.payment_id = ANY (:ids)
-                  AND p.kind IN ('CAPTURE', 'SUSPENSE_CAPTURE', 'REFUND', 'PROVIDER_REFUND', 'REFUND_RETURNED')
-                GROUP BY p.payment_id, e.account_id
-                HAVING sum(CASE e.side WHEN 'DEBIT' THEN e.amount_minor ELSE -e.amount_minor END) > 0
+                GROUP BY p.payment_id, a.provider, e.currency
+                HAVING coalesce(sum(e.amount_minor) FILTER (WHERE p.kind IN ('CAPTURE', 'SUSPENSE_CAPTURE', 'REFUND_RETURNED')), 0)
+                  - coalesce(sum(e.amount_minor) FILTER (WHERE p.kind IN ('REFUND', 'PROVIDER_REFUND')), 0)
+                  - greatest(0, coalesce(sum(e.amount_minor) FILTER (WHERE p.kind = 'DISPUTE_LOST'), 0)
+                    - coalesce(sum(e.amount_minor) FILTER (WHERE p.kind = 'DISPUTE_WON'), 0)) > 0
                 """)
             .bindArray("ids", String.class, paymentIds)
             .mapTo(String.class)
