@@ -167,8 +167,7 @@ final class OperatorRefundsIT {
     String disputed = fixture.payment();
     long other = fixture.unresolved(disputed);
     for (Observation said : List.of(Observation.SUCCEEDED, Observation.DISPUTED)) {
-      fixture.fact(
-          disputed, FactSource.WEBHOOK, said, "ch_" + disputed, new Money(12, "EUR"));
+      fixture.fact(disputed, FactSource.WEBHOOK, said, "ch_" + disputed, new Money(12, "EUR"));
       assertThat(fixture.resolve(other, failed).err()).as("%s", said).contains("AFTER_CAPTURE");
     }
     fixture.fact(
