@@ -117,7 +117,6 @@ class HeldPaymentsIT {
     Map<String, String> sweeping = new HashMap<>(FAST);
     sweeping.put("SWEEP_AGE_MS", "300");
     sweeping.put("SWEEP_INTERVAL_MS", "100");
-    fixture.worker(provider, sweeping);
     String held = ChargeFixture.newId();
     String swept = ChargeFixture.newId();
     fixture.insert(held, "pm_card");
@@ -128,6 +127,7 @@ class HeldPaymentsIT {
       frozen.execute(
           "SELECT 1 FROM payrelay.payment WHERE payment_id = ANY (?) FOR UPDATE",
           (Object) new String[] {held});
+      fixture.worker(provider, sweeping);
       fixture.send(held, 1200, 7);
       String behind = ChargeFixture.newId();
       fixture.insert(behind, "pm_card");
