@@ -10,6 +10,7 @@ import io.payrelay.payments.store.PaymentStore;
 import io.payrelay.payments.store.Person;
 import io.payrelay.payments.store.QueryRequests;
 import io.payrelay.payments.store.StoredCase;
+import io.payrelay.platform.database.LockLimit;
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.Failures;
 import io.payrelay.platform.errors.PayrelayException;
@@ -36,6 +37,9 @@ final class CaseOffice {
   private static final int TRIES_MAX = 3;
 
   private static final long POLL_MS = 200;
+
+  /** Longer than any transaction of ours; others may be open for hours. */
+  private static final Duration LOCK_LIMIT = Duration.ofSeconds(10);
 
   private final Jdbi jdbi;
   private final WebhookDesk webhooks;
@@ -71,7 +75,11 @@ final class CaseOffice {
   Done resolve(long caseId, CaseResolution resolution, Person person) {
     for (int tries = 1; ; tries++) {
       try {
-        return jdbi.inTransaction(tx -> resolve(tx, caseId, resolution, person));
+        return jdbi.inTransaction(
+            tx -> {
+              LockLimit.set(tx, LOCK_LIMIT);
+              return resolve(tx, caseId, resolution, person);
+            });
       } catch (RuntimeException e) {
         String state = Failures.sqlState(e);
         boolean race = state != null && (state.equals("23505") || state.startsWith("40"));
@@ -99,6 +107,13 @@ final class CaseOffice {
 
   private RuntimeException refused(
       RuntimeException failure, long caseId, CaseResolution resolution, Person person) {
+    if (Failures.waitedForALock(failure)) {
+      return new PayrelayException(
+          Category.RETRIABLE,
+          "Somebody holds what case %d is about, as a transaction does that stays open after request_refund: end it (pg_stat_activity shows it) and try again. Nothing was changed"
+              .formatted(caseId),
+          failure);
+    }
     RuntimeException told = failure instanceof JdbiException ? SqlSentences.of(failure) : failure;
     if (Failures.categoryOf(told) != Category.REJECTED) {
       return told;
@@ -124,6 +139,7 @@ final class CaseOffice {
   QueryRequests.Asked ask(String paymentId, Person person) {
     return jdbi.inTransaction(
         tx -> {
+          LockLimit.set(tx, LOCK_LIMIT);
           Payment payment = payments.lock(tx, List.of(paymentId)).get(paymentId);
           if (payment == null) {
             throw new PayrelayException(Category.REJECTED, "There is no payment " + paymentId);

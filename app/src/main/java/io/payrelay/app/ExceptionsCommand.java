@@ -151,9 +151,7 @@ final class ExceptionsCommand implements Runnable {
     if (one.isOpen()) {
       row.put(
           "takes",
-          CaseAction.of(one.kind()).stream()
-              .map(CaseAction::option)
-              .collect(Collectors.joining(",")));
+          CaseAction.of(one).stream().map(CaseAction::option).collect(Collectors.joining(",")));
     } else {
       put(row, "resolved_at", String.valueOf(one.resolvedAt()));
       put(row, "resolved_by", one.resolvedBy());

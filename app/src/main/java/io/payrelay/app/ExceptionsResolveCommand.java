@@ -59,7 +59,8 @@ final class ExceptionsResolveCommand implements Callable<Integer> {
   @Option(
       names = "--transaction-id",
       paramLabel = "T",
-      description = "with --succeeded: the provider's transaction")
+      description =
+          "with --succeeded: the provider's transaction; of a refund: its id of the refund")
   private @Nullable String transactionId;
 
   @Option(
@@ -103,10 +104,12 @@ final class ExceptionsResolveCommand implements Callable<Integer> {
             "have the provider asked; the case is resolved where its answer ends the payment")
     private boolean query;
 
-    @Option(names = "--succeeded", description = "it succeeded")
+    @Option(names = "--succeeded", description = "the charge, or the refund, succeeded")
     private boolean succeeded;
 
-    @Option(names = "--failed", description = "it failed")
+    @Option(
+        names = "--failed",
+        description = "the charge, or the refund, failed; a refund that had succeeded is returned")
     private boolean failed;
 
     @Option(names = "--refund", description = "give the money back that the case tells of")

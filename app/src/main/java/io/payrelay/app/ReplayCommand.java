@@ -39,13 +39,13 @@ import picocli.CommandLine.Spec;
     description = {
       "Sets the committed offsets of a consumer group back, so that it reads records again. Says what would be read",
       "again and what it would do; sets the offsets with --execute. Refuses while the group has members. A payment that",
-      "was charged is not charged again by it. See docs/operations.md."
+      "was charged is not charged again by it, nor is a refund given back again. See docs/operations.md."
     })
 @SuppressWarnings("NullAway.Init") // picocli injects.
 final class ReplayCommand implements Callable<Integer> {
 
-  private static final List<Effect> OF_CHARGES =
-      List.of(Effect.TERMINAL, Effect.UNRESOLVED, Effect.NEW, Effect.NO_PAYMENT, Effect.UNREADABLE);
+  private static final List<Effect> OF_REQUESTS =
+      List.of(Effect.TERMINAL, Effect.UNRESOLVED, Effect.NEW, Effect.NOT_THERE, Effect.UNREADABLE);
   private static final List<Effect> OF_OTHERS = List.of(Effect.READABLE, Effect.UNREADABLE);
 
   private static final Map<Effect, String> SENTENCES =
@@ -53,9 +53,17 @@ final class ReplayCommand implements Callable<Integer> {
           Effect.TERMINAL, "of payments that have their end: nothing happens",
           Effect.UNRESOLVED, "of payments that are being worked on: only asked about",
           Effect.NEW, "of payments for which nothing was done yet: THEY WOULD BE CHARGED",
-          Effect.NO_PAYMENT, "of payments that are not there: they become dead letters",
+          Effect.NOT_THERE, "of payments that are not there: they become dead letters",
           Effect.UNREADABLE, "that cannot be read",
           Effect.READABLE, "of events whose effect only the group's own program knows");
+
+  private static final Map<Effect, String> OF_REFUNDS =
+      Map.of(
+          Effect.TERMINAL, "of refunds that have their end: nothing happens",
+          Effect.UNRESOLVED, "of refunds that are being worked on: only asked about",
+          Effect.NEW, "of refunds for which nothing was done yet: THE MONEY WOULD BE GIVEN BACK",
+          Effect.NOT_THERE, "of refunds that are not there: they become dead letters",
+          Effect.UNREADABLE, "that cannot be read");
 
   @ParentCommand private PayrelayCommand parent;
   @Spec private CommandSpec spec;
@@ -162,7 +170,10 @@ final class ReplayCommand implements Callable<Integer> {
   }
 
   static void print(ReplayPlan plan, PrintWriter out) {
-    List<Effect> columns = plan.topic().equals(Topic.CHARGE_REQUESTS) ? OF_CHARGES : OF_OTHERS;
+    boolean refunds = plan.topic().equals(Topic.REFUND_REQUESTS);
+    List<Effect> columns =
+        refunds || plan.topic().equals(Topic.CHARGE_REQUESTS) ? OF_REQUESTS : OF_OTHERS;
+    Map<Effect, String> sentences = refunds ? OF_REFUNDS : SENTENCES;
     out.printf(Locale.ROOT, "%9s %12s %12s %10s", "partition", "committed", "target", "records");
     columns.forEach(effect -> out.printf(Locale.ROOT, " %10s", effect.title()));
     out.println();
@@ -186,7 +197,7 @@ final class ReplayCommand implements Callable<Integer> {
         plan.topic());
     for (Effect effect : columns) {
       if (plan.count(effect) > 0) {
-        out.printf(Locale.ROOT, "  %d %s%n", plan.count(effect), SENTENCES.get(effect));
+        out.printf(Locale.ROOT, "  %d %s%n", plan.count(effect), sentences.get(effect));
       }
     }
     out.flush();

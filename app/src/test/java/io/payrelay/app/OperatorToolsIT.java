@@ -234,7 +234,8 @@ final class OperatorToolsIT {
   private static void answer(String payment, Observation said, AttemptOutcome outcome) {
     OperationStore store = new OperationStore();
     ClaimTerms terms =
-        new ClaimTerms("test", Duration.ofSeconds(30), Duration.ofHours(1), Duration.ofHours(1));
+        new ClaimTerms(
+            "test", Duration.ofSeconds(30), Duration.ofHours(1), Duration.ofHours(1), true);
     List<Claim> claims = new ArrayList<>();
     await()
         .until(

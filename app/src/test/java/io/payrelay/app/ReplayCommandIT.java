@@ -87,7 +87,9 @@ final class ReplayCommandIT {
     OPERATOR.putAll(owner);
     OPERATOR.put("PAYRELAY_DATABASE_USER", NAME);
     OPERATOR.put("PAYRELAY_DATABASE_PASSWORD", "any");
-    first = produce("replay_new", "replay_new", "replay_open", "replay_done", "replay_none", "");
+    first =
+        produce(
+            PARTITION, "replay_new", "replay_new", "replay_open", "replay_done", "replay_none", "");
     commit(first + 6);
   }
 
@@ -119,6 +121,58 @@ final class ReplayCommandIT {
     assertThat(done.exitCode()).as(done.err()).isZero();
     assertThat(done.out()).contains("The offsets of 1 partitions are set", "reads 4 records again");
     assertThat(committed()).isEqualTo(first + 2);
+  }
+
+  @Test
+  void saysWhatEachRefundRequestWouldDo() throws Exception {
+    owner()
+        .useHandle(
+            handle -> {
+              handle.execute(
+                  """
+                  INSERT INTO payrelay.ledger_account VALUES ('pr', 'PROVIDER_RECEIVABLE', 'simulator', 'USD'),
+                    ('cp', 'CUSTOMER_PAYMENTS', 'simulator', 'USD');
+                  WITH p AS (INSERT INTO payrelay.ledger_posting (business_key, kind, payment_id, event_at)
+                    VALUES ('capture:simulator:ch_1', 'CAPTURE', 'replay_open', now()) RETURNING posting_id)
+                  INSERT INTO payrelay.ledger_entry SELECT posting_id, 1, 'pr', 'DEBIT', 1250, 'USD' FROM p
+                  UNION ALL SELECT posting_id, 2, 'cp', 'CREDIT', 1250, 'USD' FROM p
+                  """);
+              for (String id : List.of("refund_new", "refund_open", "refund_done")) {
+                handle.execute("SELECT payrelay.request_refund(?, 'replay_open', 100, 'USD')", id);
+              }
+              handle.execute(
+                  """
+                  INSERT INTO payrelay.operation (payment_id, refund_id, kind, provider, idempotency_key,
+                    request_body, request_digest)
+                  VALUES ('replay_open', 'refund_open', 'REFUND', 'simulator', 'refund_open', '', sha256(''))
+                  """);
+              handle.execute(
+                  """
+                  UPDATE payrelay.refund SET status = 'FAILED', failure_code = 'x', version = 2
+                  WHERE refund_id = 'refund_done'
+                  """);
+            });
+    TopicPartition refunds = new TopicPartition(Topic.REFUND_REQUESTS, PARTITION.partition());
+    long from =
+        produce(
+            refunds, "refund_new", "refund_new", "refund_open", "refund_done", "refund_none", "");
+    commit(refunds, from + 6);
+
+    Result plan =
+        run(
+            Topic.REFUND_REQUESTS,
+            NAME,
+            List.of("--to-offset", Long.toString(from), "--partition", "11"));
+
+    assertThat(plan.exitCode()).as(plan.err()).isZero();
+    assertThat(plan.out())
+        .contains(
+            "would read 6 records of payrelay.refund-requests again",
+            "1 of refunds that have their end: nothing happens",
+            "2 of refunds that are being worked on: only asked about",
+            "1 of refunds for which nothing was done yet: THE MONEY WOULD BE GIVEN BACK",
+            "1 of refunds that are not there",
+            "1 that cannot be read");
   }
 
   @Test
@@ -198,22 +252,22 @@ final class ReplayCommandIT {
     return new Result(exitCode, out.toString(), err.toString());
   }
 
-  /** Writes a charge request for each id, garbage for an empty one; returns the first offset. */
-  private static long produce(String... paymentIds) throws Exception {
+  /** Writes a request for each id, garbage for an empty one; returns the first offset. */
+  private static long produce(TopicPartition to, String... ids) throws Exception {
     EventCodec codec = new EventCodec(EventCatalogue.builtIn());
     try (KafkaProducer<byte[], byte[]> producer =
         new KafkaProducer<>(
             kafka.clientProperties(NAME), new ByteArraySerializer(), new ByteArraySerializer())) {
       long offset = -1;
-      for (String id : paymentIds) {
+      for (String id : ids) {
         long at =
             producer
                 .send(
                     new ProducerRecord<>(
-                        PARTITION.topic(),
-                        PARTITION.partition(),
+                        to.topic(),
+                        to.partition(),
                         id.getBytes(UTF_8),
-                        id.isEmpty() ? "no event".getBytes(UTF_8) : event(codec, id)))
+                        id.isEmpty() ? "no event".getBytes(UTF_8) : event(codec, to.topic(), id)))
                 .get()
                 .offset();
         offset = offset < 0 ? at : offset;
@@ -222,7 +276,15 @@ final class ReplayCommandIT {
     }
   }
 
-  private static byte[] event(EventCodec codec, String id) throws EncodingException {
+  private static byte[] event(EventCodec codec, String topic, String id) throws EncodingException {
+    if (topic.equals(Topic.REFUND_REQUESTS)) {
+      return codec.encode(
+          "RefundRequested",
+          """
+          {"refund_id": "%s", "payment_id": "replay_open", "amount_minor": 100, "currency": "USD"}
+          """
+              .formatted(id));
+    }
     return codec.encode(
         "ChargeRequested",
         """
@@ -233,9 +295,13 @@ final class ReplayCommandIT {
   }
 
   private static void commit(long offset) throws Exception {
+    commit(PARTITION, offset);
+  }
+
+  private static void commit(TopicPartition partition, long offset) throws Exception {
     try (Admin admin = Admin.create(kafka.clientProperties(NAME))) {
       admin
-          .alterConsumerGroupOffsets(NAME, Map.of(PARTITION, new OffsetAndMetadata(offset)))
+          .alterConsumerGroupOffsets(NAME, Map.of(partition, new OffsetAndMetadata(offset)))
           .all()
           .get();
     }

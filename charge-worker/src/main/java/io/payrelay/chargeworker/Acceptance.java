@@ -1,5 +1,6 @@
 package io.payrelay.chargeworker;
 
+import io.payrelay.chargeworker.Acceptor.Finding;
 import io.payrelay.payments.lifecycle.ExceptionCase;
 import io.payrelay.payments.lifecycle.ExceptionKind;
 import io.payrelay.payments.lifecycle.Fact;
@@ -7,8 +8,6 @@ import io.payrelay.payments.lifecycle.FactSource;
 import io.payrelay.payments.lifecycle.Observation;
 import io.payrelay.payments.lifecycle.Payment;
 import io.payrelay.payments.lifecycle.PaymentStatus;
-import io.payrelay.payments.store.ExceptionStore;
-import io.payrelay.payments.store.FactStore;
 import io.payrelay.payments.store.NewOperation;
 import io.payrelay.payments.store.OperationAction;
 import io.payrelay.payments.store.OperationStore;
@@ -24,7 +23,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.Jdbi;
@@ -36,48 +34,21 @@ import org.slf4j.LoggerFactory;
  * Makes operations of triggers, from the payment rows, in one transaction and without any network
  * call. A trigger that comes again changes nothing. Safe for any thread.
  */
-final class Acceptance {
+final class Acceptance implements Acceptor.Subject<Trigger, Payment, NewOperation> {
 
   private static final Logger log = LoggerFactory.getLogger(Acceptance.class);
 
-  private final Jdbi jdbi;
   private final Map<String, PaymentProvider> providers;
   private final InstantSource clock;
-  private final ChargeFaults faults;
+  private final Acceptor<Trigger, Payment, NewOperation> acceptor;
   private final PaymentStore payments = new PaymentStore();
   private final OperationStore operations = new OperationStore();
-  private final FactStore facts = new FactStore();
-  private final ExceptionStore exceptions = new ExceptionStore();
-
-  /** What became of a trigger. */
-  enum Verdict {
-    /** There is an operation now, or there was one, or none is needed. */
-    DONE,
-    /** A case or a failed payment says why there is none. */
-    REFUSED,
-    /** There is no such payment, as far as we can see now. */
-    NOT_VISIBLE,
-    /** The adapter or the database fails on what it leads to, and will again. */
-    REJECTED
-  }
-
-  private record Outcome(
-      Verdict verdict,
-      @Nullable NewOperation operation,
-      @Nullable Fact fact,
-      @Nullable ExceptionCase exception) {
-
-    static Outcome of(Verdict verdict) {
-      return new Outcome(verdict, null, null, null);
-    }
-  }
 
   Acceptance(Jdbi jdbi, List<PaymentProvider> providers, InstantSource clock, ChargeFaults faults) {
-    this.jdbi = jdbi;
     this.clock = clock;
-    this.faults = faults;
     this.providers = new LinkedHashMap<>();
     providers.forEach(provider -> this.providers.put(provider.name(), provider));
+    this.acceptor = new Acceptor<>(jdbi, clock, faults, this);
   }
 
   /**
@@ -90,66 +61,32 @@ final class Acceptance {
 
   /** Accepts the triggers and says what became of each, in the same order. */
   List<Verdict> accept(List<Trigger> triggers) {
-    try {
-      List<Verdict> verdicts = jdbi.inTransaction(tx -> accept(tx, triggers));
-      faults.reached(ChargeFaults.Point.AFTER_ACCEPT);
-      return verdicts;
-    } catch (RuntimeException e) {
-      if (!Refusals.concernsOne(e)) {
-        throw e;
-      }
-      // One of them is wrong; the others are not to suffer for it.
-      List<Verdict> verdicts = new ArrayList<>(triggers.size());
-      triggers.forEach(trigger -> verdicts.add(acceptOne(trigger)));
-      return verdicts;
-    }
+    return acceptor.accept(triggers);
   }
 
-  private Verdict acceptOne(Trigger trigger) {
-    List<Verdict> verdicts = new ArrayList<>(1);
-    RuntimeException refusal =
-        Refusals.refusal(
-            () -> verdicts.addAll(jdbi.inTransaction(tx -> accept(tx, List.of(trigger)))));
-    if (refusal == null) {
-      return verdicts.get(0);
-    }
-    log.error("charge request refused payment_id={}", trigger.paymentId(), refusal);
-    RuntimeException again =
-        Refusals.refusal(() -> jdbi.useTransaction(tx -> openCase(tx, trigger, refusal)));
-    if (again != null) {
-      log.error("no case can be opened for it payment_id={}", trigger.paymentId(), again);
-    }
-    return Verdict.REJECTED;
+  @Override
+  public String name() {
+    return "charge";
   }
 
-  /** While it is open, the sweep leaves the payment alone: it would be refused again and again. */
-  private void openCase(Handle tx, Trigger trigger, RuntimeException refusal) {
-    Optional<Payment> payment = payments.find(tx, trigger.paymentId());
-    if (payment.isPresent() && !payment.get().status().terminal()) {
-      exceptions.open(tx, List.of(notAccepted(payment.get(), trigger, refusal)));
-    }
+  @Override
+  public ChargeFaults.Point accepted() {
+    return ChargeFaults.Point.AFTER_ACCEPT;
   }
 
-  private List<Verdict> accept(Handle tx, List<Trigger> triggers) {
-    Map<String, Payment> rows =
-        payments.findAll(tx, triggers.stream().map(Trigger::paymentId).toList());
-    List<Verdict> verdicts = new ArrayList<>(triggers.size());
-    List<NewOperation> wanted = new ArrayList<>();
-    List<Fact> observed = new ArrayList<>();
-    List<ExceptionCase> cases = new ArrayList<>();
-    for (Trigger trigger : triggers) {
-      Payment payment = rows.get(trigger.paymentId());
-      Outcome outcome =
-          payment == null ? Outcome.of(Verdict.NOT_VISIBLE) : outcome(tx, trigger, payment);
-      verdicts.add(outcome.verdict());
-      addIfPresent(wanted, outcome.operation());
-      addIfPresent(observed, outcome.fact());
-      addIfPresent(cases, outcome.exception());
-    }
-    if (!observed.isEmpty()) {
-      facts.apply(tx, observed, clock.instant());
-    }
-    exceptions.open(tx, cases);
+  @Override
+  public String id(Trigger trigger) {
+    return trigger.paymentId();
+  }
+
+  @Override
+  public Map<String, Payment> rows(Handle tx, List<String> ids) {
+    return payments.findAll(tx, ids);
+  }
+
+  /** An unknown payment that has its operation is asked about. */
+  @Override
+  public void write(Handle tx, List<NewOperation> wanted, Map<String, Payment> rows) {
     Set<String> accepted = operations.accept(tx, wanted);
     List<String> asked = new ArrayList<>();
     for (NewOperation operation : wanted) {
@@ -160,12 +97,21 @@ final class Acceptance {
       }
     }
     operations.queryNow(tx, asked);
-    return verdicts;
   }
 
-  private Outcome outcome(Handle tx, Trigger trigger, Payment payment) {
+  @Override
+  public @Nullable ExceptionCase notAccepted(Handle tx, Trigger trigger, RuntimeException refusal) {
+    return payments
+        .find(tx, trigger.paymentId())
+        .filter(payment -> !payment.status().terminal())
+        .map(payment -> notAccepted(payment, trigger, refusal))
+        .orElse(null);
+  }
+
+  @Override
+  public Finding<NewOperation> look(Handle tx, Trigger trigger, Payment payment) {
     if (payment.status().terminal()) {
-      return Outcome.of(Verdict.DONE);
+      return Finding.of(Verdict.DONE);
     }
     Trigger.Terms terms = trigger.terms();
     if (terms != null && differ(terms, payment)) {
@@ -175,30 +121,26 @@ final class Acceptance {
               "event_provider", terms.provider(),
               "event_amount_minor", Long.toString(terms.amountMinor()),
               "event_currency", terms.currency());
-      return new Outcome(
-          Verdict.REFUSED, null, fact(payment, Observation.PAYLOAD_DIFFERS, null, evidence), null);
+      return Finding.refused(fact(payment, Observation.PAYLOAD_DIFFERS, null, evidence));
     }
     PaymentProvider provider = providers.get(payment.provider());
     if (provider == null) {
       warn(payment, "no adapter for the payment's provider");
-      return new Outcome(Verdict.REFUSED, null, null, unknownProvider(payment));
+      return Finding.refused(unknownProvider(payment));
     }
     Prepared prepared = prepare(provider, payment);
     if (prepared instanceof Prepared.Ready ready) {
-      return new Outcome(Verdict.DONE, operation(payment, ready.body()), null, null);
+      return Finding.accepted(operation(payment, ready.body()));
     }
     // Only where nothing can have been sent: an adapter that was set up otherwise may have taken
     // it.
     if (!payments.lock(tx, List.of(payment.paymentId())).isEmpty()
         && operations.hasCharge(tx, payment.paymentId())) {
-      return Outcome.of(Verdict.DONE);
+      return Finding.of(Verdict.DONE);
     }
     Prepared.Refused refused = (Prepared.Refused) prepared;
-    return new Outcome(
-        Verdict.REFUSED,
-        null,
-        fact(payment, Observation.REFUSED, refused.code(), Map.of("reason", refused.reason())),
-        null);
+    return Finding.refused(
+        fact(payment, Observation.REFUSED, refused.code(), Map.of("reason", refused.reason())));
   }
 
   /** A fault of an adapter is one payment's trouble, not that of all behind it. */
@@ -279,12 +221,6 @@ final class Acceptance {
     try (LogContext context = LogContext.ofPayment(payment.paymentId(), payment.traceId())) {
       context.with("provider", payment.provider());
       log.warn("charge not made: {}", what);
-    }
-  }
-
-  private static <T> void addIfPresent(List<T> list, @Nullable T value) {
-    if (value != null) {
-      list.add(value);
     }
   }
 }

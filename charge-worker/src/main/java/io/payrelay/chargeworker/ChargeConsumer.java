@@ -32,7 +32,9 @@ final class ChargeConsumer implements Worker, ConsumerRebalanceListener, AutoClo
   /** How long a poll may wait: as long as a stop may take at least. */
   private static final long POLL_MS_MAX = 100;
 
-  /** Records whose payments are not visible; beyond it something is wrong and reading waits. */
+  /**
+   * Records whose payments are not visible or held; beyond it something is wrong and reading waits.
+   */
   private static final int WAITING_MAX = 10_000;
 
   private final Consumer<byte[], byte[]> consumer;
@@ -85,7 +87,7 @@ final class ChargeConsumer implements Worker, ConsumerRebalanceListener, AutoClo
     }
     int count = batch.size();
     // Throws where the database is away: then the batch is still there.
-    List<Acceptance.Verdict> verdicts = accept();
+    List<Verdict> verdicts = accept();
     List<SetAside> setAside = setAside(verdicts);
     setAside.forEach(one -> deadLetters.add(one.received().source(), one.reason()));
     deadLetters.flush();
@@ -156,7 +158,7 @@ final class ChargeConsumer implements Worker, ConsumerRebalanceListener, AutoClo
   }
 
   /** A verdict for each readable record of the batch, in order. */
-  private List<Acceptance.Verdict> accept() {
+  private List<Verdict> accept() {
     List<Trigger> triggers = new ArrayList<>(batch.size());
     for (Received received : batch) {
       Trigger trigger = received.trigger();
@@ -167,9 +169,9 @@ final class ChargeConsumer implements Worker, ConsumerRebalanceListener, AutoClo
     return triggers.isEmpty() ? List.of() : requests.accept(triggers);
   }
 
-  private List<SetAside> setAside(List<Acceptance.Verdict> verdicts) {
+  private List<SetAside> setAside(List<Verdict> verdicts) {
     List<SetAside> setAside = new ArrayList<>();
-    Iterator<Acceptance.Verdict> next = verdicts.iterator();
+    Iterator<Verdict> next = verdicts.iterator();
     for (Received received : batch) {
       String reason =
           received.trigger() == null ? received.problem() : reason(received, next.next());
@@ -180,9 +182,10 @@ final class ChargeConsumer implements Worker, ConsumerRebalanceListener, AutoClo
     return setAside;
   }
 
-  private @Nullable String reason(Received received, Acceptance.Verdict verdict) {
+  private @Nullable String reason(Received received, Verdict verdict) {
     return switch (verdict) {
-      case DONE, REFUSED -> null;
+      // One that is held waits for as long as it takes: there is nothing wrong with it.
+      case DONE, REFUSED, HELD -> null;
       case REJECTED -> "what it leads to is refused by adapter or database";
       case NOT_VISIBLE ->
           clock.millis() - received.firstSeenMs() < notVisibleLimit.toMillis()
@@ -194,14 +197,14 @@ final class ChargeConsumer implements Worker, ConsumerRebalanceListener, AutoClo
     };
   }
 
-  private void finish(List<Acceptance.Verdict> verdicts, List<SetAside> setAside) {
+  private void finish(List<Verdict> verdicts, List<SetAside> setAside) {
     Map<Received, String> reasons = new HashMap<>();
     setAside.forEach(one -> reasons.put(one.received(), one.reason()));
-    Iterator<Acceptance.Verdict> next = verdicts.iterator();
+    Iterator<Verdict> next = verdicts.iterator();
     for (Received received : batch) {
-      boolean invisible =
-          received.trigger() != null && next.next() == Acceptance.Verdict.NOT_VISIBLE;
-      if (invisible && !reasons.containsKey(received)) {
+      Verdict verdict = received.trigger() == null ? null : next.next();
+      boolean later = verdict == Verdict.NOT_VISIBLE || verdict == Verdict.HELD;
+      if (later && !reasons.containsKey(received)) {
         waiting.add(new Waiting(received.triedAgain(), clock.millis() + received.pauseMs()));
         continue;
       }

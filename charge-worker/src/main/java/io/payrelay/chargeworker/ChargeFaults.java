@@ -10,6 +10,8 @@ public interface ChargeFaults {
   enum Point {
     /** The operations of a batch are committed, the offsets of their events are not. */
     AFTER_ACCEPT,
+    /** The same of refunds. */
+    AFTER_REFUND_ACCEPT,
     /** The attempt is committed, nothing is sent. */
     AFTER_CLAIM,
     /** The provider has answered, nothing is written. */

@@ -3,6 +3,7 @@ package io.payrelay.chargeworker;
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Tags;
 import io.micrometer.core.instrument.Timer;
 import io.payrelay.payments.lifecycle.ExceptionKind;
 import io.payrelay.payments.store.AttemptOutcome;
@@ -11,7 +12,7 @@ import io.payrelay.payments.store.OperationAction;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import java.util.function.ToDoubleFunction;
+import java.util.function.Supplier;
 
 /**
  * The worker's meters. What is read from the database is the same in every worker: take the
@@ -24,7 +25,8 @@ final class ChargeMetrics {
   private final Counter deadLetters;
   private final Counter swept;
   private final Counter wiped;
-  private volatile Map<String, Waiting> waiting = Map.of();
+  private volatile Map<String, Waiting> charges = Map.of();
+  private volatile Map<String, Waiting> refunds = Map.of();
   private volatile Map<String, Long> openCases = Map.of();
 
   ChargeMetrics(MeterRegistry registry, List<ProviderLane> lanes) {
@@ -53,38 +55,52 @@ final class ChargeMetrics {
         .description("0: the provider is called; 1: it is left alone; 2: it is tried")
         .tag("provider", provider)
         .register(registry);
-    waiting(provider, "unknown.count", "payments with an unknown result", Waiting::unknownCount);
-    waiting(provider, "due", "charges that wait to be claimed", Waiting::dueCount);
-    waiting(
-        provider,
-        "keys.near.expiry",
-        "unresolved charges whose key is safe for a short time only",
-        Waiting::keysNearExpiry);
-    Gauge.builder(
-            "payrelay.charge.unknown.age.max",
-            () -> Duration.ofMillis(of(provider).unknownAgeMaxMs()).toSeconds())
-        .description("how long the oldest payment with an unknown result has been so")
-        .baseUnit("seconds")
-        .tag("provider", provider)
-        .register(registry);
+    waiting(provider, "CHARGE", () -> charges);
+    waiting(provider, "REFUND", () -> refunds);
   }
 
   private void waiting(
-      String provider, String name, String description, ToDoubleFunction<Waiting> value) {
-    Gauge.builder("payrelay.charge." + name, () -> value.applyAsDouble(of(provider)))
-        .description(description)
-        .tag("provider", provider)
+      String provider, String operation, Supplier<Map<String, Waiting>> byProvider) {
+    Supplier<Waiting> now = () -> byProvider.get().getOrDefault(provider, Waiting.NONE);
+    Tags tags = Tags.of("provider", provider, "operation", operation);
+    Gauge.builder("payrelay.charge.unknown.count", () -> now.get().unknownCount())
+        .description("payments, or refunds, with an unknown result")
+        .tags(tags)
+        .register(registry);
+    Gauge.builder(
+            "payrelay.charge.unknown.age.max",
+            () -> Duration.ofMillis(now.get().unknownAgeMaxMs()).toSeconds())
+        .description("how long the oldest one with an unknown result has been so")
+        .baseUnit("seconds")
+        .tags(tags)
+        .register(registry);
+    Gauge.builder("payrelay.charge.due", () -> now.get().dueCount())
+        .description("operations that wait to be claimed")
+        .tags(tags)
+        .register(registry);
+    Gauge.builder("payrelay.charge.keys.near.expiry", () -> now.get().keysNearExpiry())
+        .description("unresolved operations whose key is safe for a short time only")
+        .tags(tags)
         .register(registry);
   }
 
-  private Waiting of(String provider) {
-    return waiting.getOrDefault(provider, Waiting.NONE);
+  /** Shows how many outcomes wait because somebody holds their payment. */
+  void held(Supplier<Number> count) {
+    Gauge.builder("payrelay.charge.held", count)
+        .description("answers that cannot be written because somebody holds their payment")
+        .register(registry);
   }
 
-  void call(String provider, OperationAction action, AttemptOutcome outcome, Duration took) {
+  void call(
+      String provider,
+      boolean ofRefund,
+      OperationAction action,
+      AttemptOutcome outcome,
+      Duration took) {
     Timer.builder("payrelay.charge.calls")
         .description("calls to providers, by what became of them")
         .tag("provider", provider)
+        .tag("operation", ofRefund ? "REFUND" : "CHARGE")
         .tag("action", action.name())
         .tag("outcome", outcome.name())
         .register(registry)
@@ -108,8 +124,12 @@ final class ChargeMetrics {
   }
 
   /** What waits for providers and people, as it is now. */
-  void backlog(Map<String, Waiting> byProvider, Map<String, Long> casesByKind) {
-    waiting = Map.copyOf(byProvider);
+  void backlog(
+      Map<String, Waiting> chargesByProvider,
+      Map<String, Waiting> refundsByProvider,
+      Map<String, Long> casesByKind) {
+    charges = Map.copyOf(chargesByProvider);
+    refunds = Map.copyOf(refundsByProvider);
     openCases = Map.copyOf(casesByKind);
   }
 

@@ -59,10 +59,12 @@ public final class ChargeWorker implements AutoCloseable {
     ChargeMetrics metrics = new ChargeMetrics(with.registry(), lanes);
     Acceptance acceptance =
         new Acceptance(with.jdbi(), with.providers(), with.clock(), with.faults());
-    RefundAcceptance refunds = new RefundAcceptance(with.jdbi(), with.providers(), with.clock());
+    RefundAcceptance refunds =
+        new RefundAcceptance(with.jdbi(), with.providers(), with.clock(), with.faults());
     Runnable accepted = () -> wake(dispatcherLoop);
     OutcomeWriter writer =
         new OutcomeWriter(with.jdbi(), metrics, with.clock(), with.faults(), accepted);
+    metrics.held(writer::heldCount);
     Dispatcher dispatcher =
         new Dispatcher(
             with.jdbi(),

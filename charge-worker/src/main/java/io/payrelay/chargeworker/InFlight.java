@@ -20,6 +20,10 @@ final class InFlight {
     return max - count();
   }
 
+  int max() {
+    return max;
+  }
+
   int count() {
     lock.lock();
     try {

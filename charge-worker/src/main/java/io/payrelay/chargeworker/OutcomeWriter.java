@@ -11,17 +11,22 @@ import io.payrelay.payments.store.FactStore;
 import io.payrelay.payments.store.FinishedAttempt;
 import io.payrelay.payments.store.OperationAction;
 import io.payrelay.payments.store.OperationStore;
+import io.payrelay.payments.store.PaymentStore;
+import io.payrelay.platform.database.LockLimit;
+import io.payrelay.platform.errors.Failures;
 import io.payrelay.platform.lifecycle.Worker;
 import io.payrelay.platform.telemetry.LogContext;
 import io.payrelay.providers.PaymentProvider;
 import io.payrelay.providers.ProviderAnswer;
 import io.payrelay.providers.ProviderResult;
 import io.payrelay.providers.ResultFacts;
+import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.Jdbi;
@@ -40,12 +45,17 @@ final class OutcomeWriter implements Worker {
 
   private static final int BATCH_MAX = 256;
 
+  /** All of a batch wait for one payment that somebody holds; longer than our own transactions. */
+  private static final Duration LOCK_LIMIT = Duration.ofMillis(100);
+
   private final Jdbi jdbi;
   private final ChargeMetrics metrics;
   private final InstantSource clock;
   private final ChargeFaults faults;
   private final Runnable written;
   private final RefusedOutcomes refused;
+  private final HeldOutcomes held;
+  private final PaymentStore payments = new PaymentStore();
   private final FactStore facts = new FactStore();
   private final OperationStore operations = new OperationStore();
   private final ConcurrentLinkedQueue<Outcome> queue = new ConcurrentLinkedQueue<>();
@@ -65,7 +75,8 @@ final class OutcomeWriter implements Worker {
     this.clock = clock;
     this.faults = faults;
     this.written = written;
-    this.refused = new RefusedOutcomes(jdbi, clock);
+    this.refused = new RefusedOutcomes(jdbi, clock, LOCK_LIMIT);
+    this.held = new HeldOutcomes(jdbi);
   }
 
   /** Takes an outcome; the loop is to be woken. */
@@ -82,51 +93,133 @@ final class OutcomeWriter implements Worker {
       }
       batch.add(next);
     }
-    if (batch.isEmpty()) {
-      return 0;
-    }
     int count = batch.size();
-    if (!writeTogether()) {
-      writeOneByOne();
+    if (count > 0) {
+      writeAll(batch, /* patient= */ true);
     }
-    written.run();
+    held.renew();
+    List<Outcome> again = new ArrayList<>(held.due(BATCH_MAX));
+    boolean tried = !again.isEmpty();
+    if (tried) {
+      writeAll(again, /* patient= */ false);
+    }
+    if (count > 0 || tried) {
+      written.run();
+    }
     return count;
   }
 
-  private boolean writeTogether() {
+  /** Outcomes that wait because somebody holds their payment; safe for any thread. */
+  int heldCount() {
+    return held.count();
+  }
+
+  /**
+   * Writes them and empties the list; where the database is away, what is not written stays in it.
+   *
+   * @param patient whether a payment that somebody holds is waited for, for a moment
+   */
+  private void writeAll(List<Outcome> outcomes, boolean patient) {
+    RuntimeException failure = together(outcomes, patient);
+    if (failure != null && patient && Failures.waitedForALock(failure)) {
+      failure = together(outcomes, false);
+    }
+    if (failure != null) {
+      oneByOne(outcomes);
+    }
+  }
+
+  /** Returns why they cannot be written together. */
+  private @Nullable RuntimeException together(List<Outcome> outcomes, boolean patient) {
+    List<Outcome> busy;
     try {
-      write(batch);
+      busy = write(outcomes, patient);
     } catch (RuntimeException e) {
-      if (!Refusals.concernsOne(e)) {
+      if (!Refusals.concernsOne(e) && !Failures.waitedForALock(e)) {
+        throw e;
+      }
+      return e;
+    }
+    if (busy.size() < outcomes.size()) {
+      faults.reached(ChargeFaults.Point.AFTER_WRITE);
+    }
+    busy.forEach(this::keep);
+    outcomes.stream().filter(one -> !busy.contains(one)).forEach(this::done);
+    outcomes.clear();
+    return null;
+  }
+
+  private void oneByOne(List<Outcome> outcomes) {
+    while (!outcomes.isEmpty()) {
+      Outcome outcome = outcomes.get(0);
+      if (alone(outcome)) {
+        done(outcome);
+      } else {
+        keep(outcome);
+      }
+      outcomes.remove(0);
+    }
+  }
+
+  /** Writes it or sets it aside; false where somebody holds its payment. */
+  private boolean alone(Outcome outcome) {
+    List<Outcome> busy = new ArrayList<>();
+    try {
+      RuntimeException refusal =
+          Refusals.refusal(() -> busy.addAll(write(List.of(outcome), false)));
+      if (refusal != null) {
+        refused.setAside(outcome, refusal);
+      } else if (busy.isEmpty()) {
+        faults.reached(ChargeFaults.Point.AFTER_WRITE);
+      }
+    } catch (RuntimeException e) {
+      if (!Failures.waitedForALock(e)) {
         throw e;
       }
       return false;
     }
-    faults.reached(ChargeFaults.Point.AFTER_WRITE);
-    batch.forEach(this::done);
-    batch.clear();
-    return true;
+    return busy.isEmpty();
   }
 
-  private void writeOneByOne() {
-    while (!batch.isEmpty()) {
-      Outcome outcome = batch.get(0);
-      RuntimeException refusal = Refusals.refusal(() -> write(List.of(outcome)));
-      if (refusal == null) {
-        faults.reached(ChargeFaults.Point.AFTER_WRITE);
+  /** What is too much to keep is left to the end of its lease: the provider is asked then. */
+  private void keep(Outcome outcome) {
+    Claim claim = outcome.claim();
+    try (LogContext context = LogContext.ofPayment(claim.paymentId(), claim.traceId())) {
+      context.with("provider", claim.provider());
+      if (held.keep(outcome)) {
+        log.debug("outcome waits: somebody holds its payment");
       } else {
-        refused.setAside(outcome, refusal);
+        log.warn("outcome let go: somebody holds its payment, and too many of them");
+        done(outcome);
       }
-      done(outcome);
-      batch.remove(0);
     }
   }
 
-  private void write(List<Outcome> outcomes) {
+  /** Writes those that can be; returns those whose payments somebody else holds. */
+  private List<Outcome> write(List<Outcome> outcomes, boolean patient) {
     Instant now = clock.instant();
-    List<Result> results = outcomes.stream().map(outcome -> result(outcome, now)).toList();
-    List<FactStore.Applied> applied = jdbi.inTransaction(tx -> write(tx, results, now));
+    List<Outcome> busy = new ArrayList<>();
+    List<FactStore.Applied> applied =
+        jdbi.inTransaction(
+            tx -> {
+              LockLimit.set(tx, LOCK_LIMIT);
+              if (!patient) {
+                Set<String> others =
+                    payments.lockedByOthers(
+                        tx, outcomes.stream().map(one -> one.claim().paymentId()).toList());
+                outcomes.stream()
+                    .filter(one -> others.contains(one.claim().paymentId()))
+                    .forEach(busy::add);
+              }
+              List<Result> results =
+                  outcomes.stream()
+                      .filter(one -> !busy.contains(one))
+                      .map(one -> result(one, now))
+                      .toList();
+              return write(tx, results, now);
+            });
     tellOfCases(applied);
+    return busy;
   }
 
   private List<FactStore.Applied> write(Handle tx, List<Result> results, Instant now) {
@@ -227,10 +320,11 @@ final class OutcomeWriter implements Worker {
   }
 
   private void done(Outcome outcome) {
+    held.forget(outcome);
     Claim claim = outcome.claim();
     ProviderResult result = outcome.answer().result();
     AttemptOutcome how = attemptOutcome(result);
-    metrics.call(claim.provider(), claim.action(), how, outcome.took());
+    metrics.call(claim.provider(), outcome.refund() != null, claim.action(), how, outcome.took());
     try (LogContext context = LogContext.ofPayment(claim.paymentId(), claim.traceId())) {
       context.with("attempt", Integer.toString(claim.attemptNumber()));
       log.debug(

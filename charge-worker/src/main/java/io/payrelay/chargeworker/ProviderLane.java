@@ -54,7 +54,8 @@ final class ProviderLane {
             config.lease(),
             ClaimTerms.keySafe(
                 provider.capabilities().keyLifetime(), config.lease(), config.callTimeout()),
-            manners.resolveHorizon());
+            manners.resolveHorizon(),
+            provider.capabilities().queryByPaymentId());
     this.breaker =
         CircuitBreaker.of(
             provider.name(),

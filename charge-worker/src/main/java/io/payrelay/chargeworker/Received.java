@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  * @param trigger null where the record cannot be read
  * @param problem why it cannot, else null
  * @param firstSeenMs when it was first tried
- * @param tries how often its payment was not visible
+ * @param tries how often its payment was not visible, or held by somebody
  */
 record Received(
     ConsumerRecord<byte[], byte[]> source,
@@ -31,7 +31,7 @@ record Received(
     return new Received(source, trigger, problem, firstSeenMs, tries + 1);
   }
 
-  /** How long to wait for the payment to be visible before looking again. */
+  /** How long to wait before looking again. */
   long pauseMs() {
     return Math.min(FIRST_PAUSE_MS << Math.min(tries, DOUBLINGS_MAX), PAUSE_MAX_MS);
   }

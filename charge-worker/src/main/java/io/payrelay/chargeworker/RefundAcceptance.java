@@ -1,6 +1,6 @@
 package io.payrelay.chargeworker;
 
-import io.payrelay.chargeworker.Acceptance.Verdict;
+import io.payrelay.chargeworker.Acceptor.Finding;
 import io.payrelay.payments.lifecycle.ExceptionCase;
 import io.payrelay.payments.lifecycle.ExceptionKind;
 import io.payrelay.payments.lifecycle.Fact;
@@ -8,8 +8,6 @@ import io.payrelay.payments.lifecycle.FactSource;
 import io.payrelay.payments.lifecycle.Observation;
 import io.payrelay.payments.lifecycle.Refund;
 import io.payrelay.payments.lifecycle.RefundStatus;
-import io.payrelay.payments.store.ExceptionStore;
-import io.payrelay.payments.store.FactStore;
 import io.payrelay.payments.store.OperationAction;
 import io.payrelay.payments.store.PaymentStore;
 import io.payrelay.payments.store.RefundOperationStore;
@@ -23,7 +21,6 @@ import io.payrelay.providers.Prepared;
 import io.payrelay.providers.RefundOrder;
 import io.payrelay.providers.RefundSupport;
 import java.time.InstantSource;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -37,7 +34,8 @@ import org.slf4j.LoggerFactory;
  * Makes operations of refund triggers, from the refund rows, in one transaction and without any
  * network call. A trigger that comes again changes nothing. Safe for any thread.
  */
-final class RefundAcceptance {
+final class RefundAcceptance
+    implements Acceptor.Subject<RefundTrigger, Refund, NewRefundOperation> {
 
   private static final Logger log = LoggerFactory.getLogger(RefundAcceptance.class);
 
@@ -47,35 +45,19 @@ final class RefundAcceptance {
   private static final String NOT_SUPPORTED = "refund_not_supported";
   private static final String PARTIAL_NOT_SUPPORTED = "partial_refund_not_supported";
 
-  private final Jdbi jdbi;
   private final Map<String, PaymentProvider> providers;
   private final InstantSource clock;
+  private final Acceptor<RefundTrigger, Refund, NewRefundOperation> acceptor;
   private final RefundStore refunds = new RefundStore();
   private final PaymentStore payments = new PaymentStore();
   private final RefundOperationStore operations = new RefundOperationStore();
-  private final FactStore facts = new FactStore();
-  private final ExceptionStore exceptions = new ExceptionStore();
 
-  private record Outcome(
-      Verdict verdict,
-      @Nullable NewRefundOperation operation,
-      @Nullable Fact fact,
-      @Nullable ExceptionCase exception) {
-
-    static Outcome of(Verdict verdict) {
-      return new Outcome(verdict, null, null, null);
-    }
-
-    static Outcome refused(Fact fact) {
-      return new Outcome(Verdict.REFUSED, null, fact, null);
-    }
-  }
-
-  RefundAcceptance(Jdbi jdbi, List<PaymentProvider> providers, InstantSource clock) {
-    this.jdbi = jdbi;
+  RefundAcceptance(
+      Jdbi jdbi, List<PaymentProvider> providers, InstantSource clock, ChargeFaults faults) {
     this.clock = clock;
     this.providers = new LinkedHashMap<>();
     providers.forEach(provider -> this.providers.put(provider.name(), provider));
+    this.acceptor = new Acceptor<>(jdbi, clock, faults, this);
   }
 
   /** The key under which a refund is asked for, always the same one and never a charge's. */
@@ -90,91 +72,59 @@ final class RefundAcceptance {
 
   /** Accepts the triggers and says what became of each, in the same order. */
   List<Verdict> accept(List<RefundTrigger> triggers) {
-    try {
-      return jdbi.inTransaction(tx -> accept(tx, triggers));
-    } catch (RuntimeException e) {
-      if (!Refusals.concernsOne(e)) {
-        throw e;
-      }
-      // One of them is wrong; the others are not to suffer for it.
-      List<Verdict> verdicts = new ArrayList<>(triggers.size());
-      triggers.forEach(trigger -> verdicts.add(acceptOne(trigger)));
-      return verdicts;
-    }
+    return acceptor.accept(triggers);
   }
 
-  private Verdict acceptOne(RefundTrigger trigger) {
-    List<Verdict> verdicts = new ArrayList<>(1);
-    RuntimeException refusal =
-        Refusals.refusal(
-            () -> verdicts.addAll(jdbi.inTransaction(tx -> accept(tx, List.of(trigger)))));
-    if (refusal == null) {
-      return verdicts.get(0);
-    }
-    log.error("refund request refused refund_id={}", trigger.refundId(), refusal);
-    RuntimeException again =
-        Refusals.refusal(() -> jdbi.useTransaction(tx -> openCase(tx, trigger, refusal)));
-    if (again != null) {
-      log.error("no case can be opened for it refund_id={}", trigger.refundId(), again);
-    }
-    return Verdict.REJECTED;
+  @Override
+  public String name() {
+    return "refund";
   }
 
-  /** While it is open, the sweep leaves the refund alone: it would be refused again and again. */
-  private void openCase(Handle tx, RefundTrigger trigger, RuntimeException refusal) {
-    Refund refund = refunds.find(tx, trigger.refundId()).orElse(null);
-    if (refund != null && !refund.status().ended()) {
-      exceptions.open(
-          tx,
-          List.of(
-              raised(
-                  refund,
-                  ExceptionKind.MISSING_EVENT,
-                  Map.of(
-                      "reason", "adapter or database refuse to accept the refund request",
-                      "refused_with", Refusals.reason(refusal),
-                      "event_seen", Boolean.toString(trigger.terms() != null)))));
-    }
+  @Override
+  public ChargeFaults.Point accepted() {
+    return ChargeFaults.Point.AFTER_REFUND_ACCEPT;
   }
 
-  private List<Verdict> accept(Handle tx, List<RefundTrigger> triggers) {
-    Map<String, Refund> rows =
-        refunds.findAll(tx, triggers.stream().map(RefundTrigger::refundId).toList());
-    List<Verdict> verdicts = new ArrayList<>(triggers.size());
-    List<NewRefundOperation> wanted = new ArrayList<>();
-    List<Fact> observed = new ArrayList<>();
-    List<ExceptionCase> cases = new ArrayList<>();
-    for (RefundTrigger trigger : triggers) {
-      Refund refund = rows.get(trigger.refundId());
-      Outcome outcome =
-          refund == null ? Outcome.of(Verdict.NOT_VISIBLE) : outcome(tx, trigger, refund);
-      verdicts.add(outcome.verdict());
-      if (outcome.operation() != null) {
-        wanted.add(outcome.operation());
-      }
-      if (outcome.fact() != null) {
-        observed.add(outcome.fact());
-      }
-      if (outcome.exception() != null) {
-        cases.add(outcome.exception());
-      }
-    }
-    if (!observed.isEmpty()) {
-      facts.apply(tx, observed, clock.instant());
-    }
-    exceptions.open(tx, cases);
+  @Override
+  public String id(RefundTrigger trigger) {
+    return trigger.refundId();
+  }
+
+  @Override
+  public Map<String, Refund> rows(Handle tx, List<String> ids) {
+    return refunds.findAll(tx, ids);
+  }
+
+  /** An unknown refund that has its operation is asked about. */
+  @Override
+  public void write(Handle tx, List<NewRefundOperation> wanted, Map<String, Refund> rows) {
     operations.accept(tx, wanted);
     for (NewRefundOperation operation : wanted) {
       if (operation.refund().status() == RefundStatus.UNKNOWN) {
         operations.queryNow(tx, operation.refund().refundId());
       }
     }
-    return verdicts;
   }
 
-  private Outcome outcome(Handle tx, RefundTrigger trigger, Refund refund) {
+  @Override
+  public @Nullable ExceptionCase notAccepted(
+      Handle tx, RefundTrigger trigger, RuntimeException refusal) {
+    Map<String, String> evidence =
+        Map.of(
+            "reason", "adapter or database refuse to accept the refund request",
+            "refused_with", Refusals.reason(refusal),
+            "event_seen", Boolean.toString(trigger.terms() != null));
+    return refunds
+        .find(tx, trigger.refundId())
+        .filter(refund -> !refund.status().ended())
+        .map(refund -> raised(refund, ExceptionKind.MISSING_EVENT, evidence))
+        .orElse(null);
+  }
+
+  @Override
+  public Finding<NewRefundOperation> look(Handle tx, RefundTrigger trigger, Refund refund) {
     if (refund.status().ended()) {
-      return Outcome.of(Verdict.DONE);
+      return Finding.of(Verdict.DONE);
     }
     RefundTrigger.Terms terms = trigger.terms();
     if (terms != null && differ(terms, refund)) {
@@ -186,15 +136,12 @@ final class RefundAcceptance {
               "event_provider_transaction_id", String.valueOf(terms.providerTransactionId()),
               "event_amount_minor", Long.toString(terms.amountMinor()),
               "event_currency", terms.currency());
-      return Outcome.refused(fact(refund, Observation.PAYLOAD_DIFFERS, null, evidence));
+      return Finding.refused(fact(refund, Observation.PAYLOAD_DIFFERS, null, evidence));
     }
     PaymentProvider provider = providers.get(refund.provider());
     if (provider == null) {
       warn(refund, "no adapter for the refund's provider");
-      return new Outcome(
-          Verdict.REFUSED,
-          null,
-          null,
+      return Finding.refused(
           raised(
               refund,
               ExceptionKind.UNKNOWN_PROVIDER,
@@ -206,7 +153,7 @@ final class RefundAcceptance {
     }
     Prepared prepared = prepare(provider, refund);
     if (prepared instanceof Prepared.Ready ready) {
-      return new Outcome(Verdict.DONE, operation(refund, ready.body()), null, null);
+      return Finding.accepted(operation(refund, ready.body()));
     }
     Prepared.Refused refused = (Prepared.Refused) prepared;
     return refused(tx, refund, refused.code(), refused.reason());
@@ -215,12 +162,13 @@ final class RefundAcceptance {
   /**
    * Only where nothing can have been sent: an adapter that was set up otherwise may have taken it.
    */
-  private Outcome refused(Handle tx, Refund refund, String code, String reason) {
+  private Finding<NewRefundOperation> refused(
+      Handle tx, Refund refund, String code, String reason) {
     if (!payments.lock(tx, List.of(refund.paymentId())).isEmpty()
         && operations.exists(tx, refund.refundId())) {
-      return Outcome.of(Verdict.DONE);
+      return Finding.of(Verdict.DONE);
     }
-    return Outcome.refused(fact(refund, Observation.REFUSED, code, Map.of("reason", reason)));
+    return Finding.refused(fact(refund, Observation.REFUSED, code, Map.of("reason", reason)));
   }
 
   private @Nullable String unsupported(Handle tx, RefundSupport support, Refund refund) {

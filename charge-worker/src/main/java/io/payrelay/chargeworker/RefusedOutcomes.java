@@ -14,8 +14,10 @@ import io.payrelay.payments.store.ExceptionStore;
 import io.payrelay.payments.store.FactStore;
 import io.payrelay.payments.store.FinishedAttempt;
 import io.payrelay.payments.store.OperationStore;
+import io.payrelay.platform.database.LockLimit;
 import io.payrelay.platform.telemetry.LogContext;
 import io.payrelay.providers.ProviderResult;
+import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.LinkedHashMap;
@@ -40,6 +42,7 @@ final class RefusedOutcomes {
 
   private final Jdbi jdbi;
   private final InstantSource clock;
+  private final Duration lockLimit;
   private final FactStore facts = new FactStore();
   private final ExceptionStore exceptions = new ExceptionStore();
   private final OperationStore operations = new OperationStore();
@@ -55,15 +58,16 @@ final class RefusedOutcomes {
     }
   }
 
-  RefusedOutcomes(Jdbi jdbi, InstantSource clock) {
+  RefusedOutcomes(Jdbi jdbi, InstantSource clock, Duration lockLimit) {
     this.jdbi = jdbi;
     this.clock = clock;
+    this.lockLimit = lockLimit;
   }
 
   /**
    * Sets it aside; what the database refuses of that too is left to the end of its lease.
    *
-   * @throws RuntimeException where the database is away
+   * @throws RuntimeException where the database is away, or somebody holds the payment
    */
   void setAside(Outcome outcome, RuntimeException refusal) {
     String reason = Refusals.reason(refusal);
@@ -87,6 +91,7 @@ final class RefusedOutcomes {
   }
 
   private void write(Handle tx, Outcome outcome, String reason, boolean withFact) {
+    LockLimit.set(tx, lockLimit);
     Claim claim = outcome.claim();
     Instant now = clock.instant();
     FactStore.Applied applied =

@@ -16,7 +16,7 @@ final class Requests {
   }
 
   /** Accepts the triggers and says what became of each, in the same order. */
-  List<Acceptance.Verdict> accept(List<Trigger> triggers) {
+  List<Verdict> accept(List<Trigger> triggers) {
     List<Trigger> ofCharges = new ArrayList<>(triggers.size());
     List<RefundTrigger> ofRefunds = new ArrayList<>();
     for (Trigger trigger : triggers) {
@@ -30,12 +30,10 @@ final class Requests {
     if (ofRefunds.isEmpty()) {
       return charges.accept(triggers);
     }
-    Iterator<Acceptance.Verdict> charged =
-        ofCharges.isEmpty()
-            ? List.<Acceptance.Verdict>of().iterator()
-            : charges.accept(ofCharges).iterator();
-    Iterator<Acceptance.Verdict> refunded = refunds.accept(ofRefunds).iterator();
-    List<Acceptance.Verdict> verdicts = new ArrayList<>(triggers.size());
+    Iterator<Verdict> charged =
+        ofCharges.isEmpty() ? List.<Verdict>of().iterator() : charges.accept(ofCharges).iterator();
+    Iterator<Verdict> refunded = refunds.accept(ofRefunds).iterator();
+    List<Verdict> verdicts = new ArrayList<>(triggers.size());
     triggers.forEach(
         trigger -> verdicts.add(trigger.refund() == null ? charged.next() : refunded.next()));
     return verdicts;

@@ -51,7 +51,10 @@ final class Sweep implements Worker {
   public int runOnce() {
     jdbi.useTransaction(
         tx ->
-            metrics.backlog(backlog.byProvider(tx, config.keyNearExpiry()), backlog.openCases(tx)));
+            metrics.backlog(
+                backlog.charges(tx, config.keyNearExpiry()),
+                backlog.refunds(tx, config.keyNearExpiry()),
+                backlog.openCases(tx)));
     acceptMissed();
     sweepRefunds();
     // Only this goes on at once: what is refused above would come again and again.

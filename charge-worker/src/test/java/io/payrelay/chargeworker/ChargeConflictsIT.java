@@ -324,12 +324,7 @@ class ChargeConflictsIT {
     fixture.send(id);
     fixture.send(id);
     for (int i = 0; i < 2; i++) {
-      assertThat(
-              fixture
-                  .workerJdbi()
-                  .<Boolean, RuntimeException>inTransaction(
-                      tx -> new OperationStore().queryNow(tx, id)))
-          .isTrue();
+      fixture.workerJdbi().useTransaction(tx -> new OperationStore().queryNow(tx, List.of(id)));
     }
 
     // Source: luncher/alipay #14 (not found straight after the call is no answer).

@@ -45,7 +45,8 @@ class ChargeConsumerTest {
           new Requests(
               new Acceptance(
                   Jdbi.create(away), List.of(), InstantSource.system(), ChargeFaults.NONE),
-              new RefundAcceptance(Jdbi.create(away), List.of(), InstantSource.system())),
+              new RefundAcceptance(
+                  Jdbi.create(away), List.of(), InstantSource.system(), ChargeFaults.NONE)),
           new DeadLetters(
               () -> {
                 throw new IllegalStateException("nothing is set aside here");

@@ -363,6 +363,11 @@ final class ChargeFixture implements AutoCloseable {
     shared.admin().useHandle(handle -> handle.execute(sql));
   }
 
+  /** A session of the owner of the schema. */
+  Handle openAsOwner() {
+    return shared.admin().open();
+  }
+
   Payment payment(String id) {
     return workerJdbi().withHandle(handle -> new PaymentStore().find(handle, id)).orElseThrow();
   }

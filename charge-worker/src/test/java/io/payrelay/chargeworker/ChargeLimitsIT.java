@@ -9,6 +9,9 @@ import io.payrelay.payments.lifecycle.Observation;
 import io.payrelay.payments.lifecycle.PaymentStatus;
 import io.payrelay.payments.money.Money;
 import io.payrelay.payments.store.FactStore;
+import io.payrelay.payments.store.NewOperation;
+import io.payrelay.payments.store.OperationAction;
+import io.payrelay.payments.store.OperationStore;
 import io.payrelay.providers.ChargeCall;
 import io.payrelay.providers.Prepared;
 import io.payrelay.providers.generic.GenericProvider;
@@ -24,6 +27,7 @@ import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -105,6 +109,33 @@ class ChargeLimitsIT {
     awaitStatus(id, PaymentStatus.FAILED);
     assertThat(fixture.payment(id).failureCode()).isEqualTo("invalid_payment_method");
     assertThat(simulator.stats().chargeCalls()).isZero();
+  }
+
+  /** An adapter that was set up otherwise may have taken it, and sent it. */
+  @Test
+  void refusesNothingThatHasItsOperation() throws Exception {
+    ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig());
+    String id = ChargeFixture.newId();
+    fixture.insertRow(id, "{\"payment_method\": {\"token\": \"x\"}}");
+    NewOperation before =
+        new NewOperation(
+            id,
+            fixture.provider,
+            Acceptance.idempotencyKey(id),
+            new byte[] {'b'},
+            null,
+            OperationAction.CALL);
+    fixture.workerJdbi().useTransaction(tx -> new OperationStore().accept(tx, List.of(before)));
+    Acceptance acceptance =
+        new Acceptance(
+            fixture.workerJdbi(),
+            List.of(fixture.provider(simulator)),
+            InstantSource.system(),
+            ChargeFaults.NONE);
+
+    assertThat(acceptance.accept(List.of(new Trigger(id, null)))).containsExactly(Verdict.DONE);
+
+    assertThat(fixture.payment(id).status()).isEqualTo(PaymentStatus.CREATED);
   }
 
   @Test

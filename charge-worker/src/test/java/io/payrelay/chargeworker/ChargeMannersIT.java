@@ -287,7 +287,6 @@ class ChargeMannersIT {
     for (String id : List.of(lost, charged)) {
       assertThat(fixture.attempts(id)).filteredOn(one -> one.startsWith("CALL")).hasSize(1);
     }
-    assertThat(queryNow(charged)).isFalse();
   }
 
   // Source: spring-kafka #2266, azure-event-hubs-for-kafka #65, with their own figures.
@@ -314,10 +313,8 @@ class ChargeMannersIT {
     assertThat(simulator.stats().chargeCalls()).isEqualTo(10);
   }
 
-  private boolean queryNow(String id) {
-    return fixture
-        .workerJdbi()
-        .<Boolean, RuntimeException>inTransaction(tx -> new OperationStore().queryNow(tx, id));
+  private void queryNow(String id) {
+    fixture.workerJdbi().useTransaction(tx -> new OperationStore().queryNow(tx, List.of(id)));
   }
 
   private boolean answered(String id) {

@@ -47,6 +47,7 @@ class ChargeMetricsTest {
   @BeforeEach
   void make() {
     metrics = new ChargeMetrics(telemetry.registry(), List.of(lane));
+    metrics.held(() -> 6);
   }
 
   @AfterEach
@@ -77,7 +78,8 @@ class ChargeMetricsTest {
     }
     kinds.remove("_MISMATCH");
     // A timer is there once there was a call.
-    metrics.call("silent", OperationAction.CALL, AttemptOutcome.UNKNOWN, Duration.ofMillis(5));
+    metrics.call(
+        "silent", false, OperationAction.CALL, AttemptOutcome.UNKNOWN, Duration.ofMillis(5));
 
     String scraped = scrape();
 
@@ -95,21 +97,31 @@ class ChargeMetricsTest {
 
   @Test
   void showsEachProviderAndEachKindOfCase() throws Exception {
-    metrics.backlog(Map.of("silent", new Waiting(3, 7_000, 11, 2)), Map.of("UNRESOLVED", 4L));
-    metrics.call("silent", OperationAction.QUERY, AttemptOutcome.NOT_FOUND, Duration.ofMillis(5));
+    metrics.backlog(
+        Map.of("silent", new Waiting(3, 7_000, 11, 2)),
+        Map.of("silent", new Waiting(1, 9_000, 5, 4)),
+        Map.of("UNRESOLVED", 4L));
+    metrics.call(
+        "silent", true, OperationAction.QUERY, AttemptOutcome.NOT_FOUND, Duration.ofMillis(5));
     lane.inFlight().add(5);
     lane.breaker().transitionToOpenState();
 
     assertThat(scrape())
-        .contains("payrelay_charge_unknown_count{provider=\"silent\"} 3.0")
-        .contains("payrelay_charge_unknown_age_max_seconds{provider=\"silent\"} 7.0")
-        .contains("payrelay_charge_due{provider=\"silent\"} 11.0")
-        .contains("payrelay_charge_keys_near_expiry{provider=\"silent\"} 2.0")
+        .contains("unknown_count{operation=\"CHARGE\",provider=\"silent\"} 3.0")
+        .contains("unknown_count{operation=\"REFUND\",provider=\"silent\"} 1.0")
+        .contains("unknown_age_max_seconds{operation=\"CHARGE\",provider=\"silent\"} 7.0")
+        .contains("unknown_age_max_seconds{operation=\"REFUND\",provider=\"silent\"} 9.0")
+        .contains("charge_due{operation=\"CHARGE\",provider=\"silent\"} 11.0")
+        .contains("charge_due{operation=\"REFUND\",provider=\"silent\"} 5.0")
+        .contains("keys_near_expiry{operation=\"CHARGE\",provider=\"silent\"} 2.0")
+        .contains("keys_near_expiry{operation=\"REFUND\",provider=\"silent\"} 4.0")
+        .contains("payrelay_charge_held 6.0")
         .contains("payrelay_charge_in_flight{provider=\"silent\"} 5.0")
         .contains("payrelay_charge_breaker_state{provider=\"silent\"} 1.0")
         .contains("payrelay_exceptions_open{kind=\"UNRESOLVED\"} 4.0")
         .contains("payrelay_exceptions_open{kind=\"DOUBLE_CHARGE\"} 0.0")
-        .contains("action=\"QUERY\",outcome=\"NOT_FOUND\",provider=\"silent\"} 1");
+        .contains(
+            "action=\"QUERY\",operation=\"REFUND\",outcome=\"NOT_FOUND\",provider=\"silent\"} 1");
   }
 
   private static String base(String name) {

@@ -8,12 +8,16 @@ import io.payrelay.payments.lifecycle.FactSource;
 import io.payrelay.payments.lifecycle.Observation;
 import io.payrelay.payments.lifecycle.PaymentStatus;
 import io.payrelay.payments.store.FactStore;
+import io.payrelay.providers.Capabilities;
 import io.payrelay.providers.ChargeCall;
+import io.payrelay.providers.PaymentProvider;
 import io.payrelay.providers.Prepared;
 import io.payrelay.providers.generic.GenericProvider;
 import io.payrelay.simulator.ProviderSimulator;
+import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.InstantSource;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
@@ -154,19 +158,35 @@ class ChargeRefusalsIT {
     // As after a backup was restored: the provider has it and has forgotten the key, we know
     // nothing.
     chargeUnseen(provider, charged);
+    ChargeFixture silent = new ChargeFixture();
+    GenericProvider unasked = silent.provider(simulator.baseUrl(), keyLife, Duration.ZERO);
+    String left = ChargeFixture.newId();
+    silent.insert(left, "pm_card");
+    chargeUnseen(unasked, left);
     Instant forgotten = Instant.now().plus(keyLife);
     await().until(() -> Instant.now().isAfter(forgotten));
 
     fixture.worker(
-        provider,
+        List.of(provider, withoutQueries(unasked)),
         Map.of(
             "CALL_TIMEOUT_MS", "150",
             "LEASE_MS", "400",
             "QUERY_DELAYS_MS", "50",
-            "BREAKER_CALLS_MIN", "5000"));
+            "BREAKER_CALLS_MIN", "5000"),
+        ChargeFaults.NONE,
+        Map.of(),
+        InstantSource.system());
     fixture.send(charged);
     fixture.send(never);
+    silent.send(left);
 
+    // Nobody to ask, and the key may be forgotten: a person's, and nothing is sent.
+    await()
+        .atMost(Duration.ofSeconds(20))
+        .until(() -> silent.exceptions(left), kinds -> kinds.equals(List.of("UNRESOLVED")));
+    assertThat(silent.attempts(left)).containsExactly("QUERY UNKNOWN");
+    assertThat(ChargeFixture.charges(simulator, left)).hasSize(1);
+    silent.close();
     awaitStatus(charged, PaymentStatus.SUCCEEDED);
     awaitStatus(never, PaymentStatus.SUCCEEDED);
     assertThat(fixture.attempts(charged))
@@ -175,6 +195,20 @@ class ChargeRefusalsIT {
     assertThat(fixture.attempts(never)).startsWith("QUERY NOT_FOUND").endsWith("CALL SUCCEEDED");
     assertThat(ChargeFixture.charges(simulator, charged)).hasSize(1);
     assertThat(ChargeFixture.charges(simulator, never)).hasSize(1);
+  }
+
+  private static PaymentProvider withoutQueries(PaymentProvider provider) {
+    Capabilities promised = provider.capabilities();
+    Capabilities fewer =
+        new Capabilities(promised.keyLifetime(), false, Duration.ZERO, false, promised.refunds());
+    return (PaymentProvider)
+        Proxy.newProxyInstance(
+            PaymentProvider.class.getClassLoader(),
+            new Class<?>[] {PaymentProvider.class},
+            (self, method, arguments) ->
+                method.getName().equals("capabilities")
+                    ? fewer
+                    : method.invoke(provider, arguments));
   }
 
   @Test

@@ -8,7 +8,9 @@ import io.payrelay.payments.lifecycle.Payment;
 import io.payrelay.payments.lifecycle.PaymentStatus;
 import io.payrelay.payments.lifecycle.Refund;
 import io.payrelay.payments.lifecycle.RefundStatus;
+import io.payrelay.payments.store.OperationAction;
 import io.payrelay.payments.store.RefundOperationStore;
+import io.payrelay.payments.store.RefundOperationStore.NewRefundOperation;
 import io.payrelay.providers.Capabilities;
 import io.payrelay.providers.ChargeCall;
 import io.payrelay.providers.ChargeRef;
@@ -364,9 +366,24 @@ class RefundWorkerIT {
       fixture.insertRefund(id, payment, 100);
     }
 
-    accept(none, List.of(new Supporting(fixture.provider, RefundSupport.NONE)));
-    accept(part, List.of(new Supporting(fixture.provider, RefundSupport.FULL)));
-    accept(nobody, List.of());
+    String sent = ChargeFixture.newId();
+    fixture.insertRefund(sent, payment, 100);
+    NewRefundOperation operation =
+        new NewRefundOperation(
+            fixture.refund(sent),
+            RefundAcceptance.idempotencyKey(sent),
+            new byte[] {'b'},
+            OperationAction.CALL);
+    fixture
+        .workerJdbi()
+        .useTransaction(tx -> new RefundOperationStore().accept(tx, List.of(operation)));
+
+    accept(none, Verdict.REFUSED, List.of(new Supporting(fixture.provider, RefundSupport.NONE)));
+    accept(part, Verdict.REFUSED, List.of(new Supporting(fixture.provider, RefundSupport.FULL)));
+    accept(nobody, Verdict.REFUSED, List.of());
+    // An adapter that was set up otherwise may have taken it, and sent it.
+    accept(sent, Verdict.DONE, List.of(new Supporting(fixture.provider, RefundSupport.NONE)));
+    assertThat(fixture.refund(sent).status()).isEqualTo(RefundStatus.REQUESTED);
 
     assertThat(List.of(fixture.refund(none), fixture.refund(part)))
         .extracting(Refund::status, Refund::failureCode)
@@ -376,14 +393,15 @@ class RefundWorkerIT {
     assertThat(fixture.refund(nobody).status()).isEqualTo(RefundStatus.REQUESTED);
     assertThat(fixture.exceptions(payment)).containsExactly("UNKNOWN_PROVIDER");
     assertThat(simulator.refunds()).isEmpty();
-    assertThat(refundable(payment)).isEqualTo(1100);
+    assertThat(refundable(payment)).isEqualTo(1000);
   }
 
-  private void accept(String refundId, List<PaymentProvider> providers) {
+  private void accept(String refundId, Verdict verdict, List<PaymentProvider> providers) {
     RefundAcceptance acceptance =
-        new RefundAcceptance(fixture.workerJdbi(), providers, InstantSource.system());
+        new RefundAcceptance(
+            fixture.workerJdbi(), providers, InstantSource.system(), ChargeFaults.NONE);
     assertThat(acceptance.accept(List.of(new RefundTrigger(refundId, null))))
-        .containsExactly(Acceptance.Verdict.REFUSED);
+        .containsExactly(verdict);
   }
 
   /** A provider that is only asked what it can give back. */

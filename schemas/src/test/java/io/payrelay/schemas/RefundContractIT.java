@@ -389,6 +389,29 @@ class RefundContractIT {
         .isEqualTo("1|600");
   }
 
+  @ParameterizedTest
+  @ValueSource(strings = {"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"})
+  void promisesNothingOutOfASnapshotThatIsOlderThanWhatTheProviderGaveBack(String isolation)
+      throws SQLException {
+    for (String kind : List.of("PROVIDER_REFUND", "REFUND", "DISPUTE")) {
+      upstream.setAutoCommit(false);
+      run(upstream, "SET TRANSACTION ISOLATION LEVEL " + isolation);
+      run(upstream, "SELECT 1 FROM payrelay.currency LIMIT 1");
+      String prefix = kind.equals("DISPUTE") ? "dispute" : "provider_refund";
+      out("%s:simulator:%s:%s".formatted(prefix, transaction, kind), kind, 200);
+
+      boolean fresh = isolation.equals("READ COMMITTED");
+      refused(
+          upstream,
+          requested(refund, 900, ""),
+          fresh ? "23514" : "40001",
+          fresh ? "of the 1000 captured can still be given back" : "could not serialize access");
+      upstream.rollback();
+    }
+    upstream.setAutoCommit(true);
+    assertThat(refundable()).isEqualTo("400");
+  }
+
   @Test
   void answersBothOfTwoConcurrentEqualCalls() throws Exception {
     upstream.setAutoCommit(false);

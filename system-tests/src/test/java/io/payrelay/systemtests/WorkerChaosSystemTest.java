@@ -62,6 +62,7 @@ final class WorkerChaosSystemTest {
           .as("the named points are reached, too")
           .isLessThan(kills);
       assertThat(report.path("payments").asLong()).isGreaterThan(10L * kills);
+      assertThat(report.path("refunds").asLong()).isPositive();
       for (String zero :
           new String[] {
             "unresolved",
@@ -73,6 +74,8 @@ final class WorkerChaosSystemTest {
             "duplicate_status_events",
             "ledger_differences",
             "exception_cases",
+            "double_refunds",
+            "refund_differences",
             "unexpected_exits"
           }) {
         assertThat(report.path(zero).asLong(-1)).as(zero).isZero();

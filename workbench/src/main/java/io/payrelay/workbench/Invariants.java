@@ -27,13 +27,16 @@ public final class Invariants {
 
   private record Change(String paymentId, long version) {}
 
-  /** How many payments have not ended. */
+  /** How many payments and refunds have not ended. */
   public long unresolved() {
     return owner.withHandle(
         handle ->
             count(
                 handle,
-                "SELECT count(*) FROM payrelay.payment WHERE status NOT IN ('SUCCEEDED', 'FAILED')"));
+                """
+                SELECT (SELECT count(*) FROM payrelay.payment WHERE status NOT IN ('SUCCEEDED', 'FAILED'))
+                  + (SELECT count(*) FROM payrelay.refund WHERE status NOT IN ('SUCCEEDED', 'FAILED', 'RETURNED'))
+                """));
   }
 
   /** Changes of status that have no event yet; polls the topic first. */
@@ -109,7 +112,9 @@ public final class Invariants {
         topic.outOfOrder(),
         unbalanced(handle),
         ledgerDifferences(handle, charges),
-        count(handle, "SELECT count(*) FROM payrelay.exception_case"),
+        // A refund may come back at the provider: for that a person has to be told.
+        count(
+            handle, "SELECT count(*) FROM payrelay.exception_case WHERE kind <> 'REFUND_RETURNED'"),
         count(handle, "SELECT count(*) FROM payrelay.provider_event"),
         elapsed.toMillis() / 1000.0);
   }

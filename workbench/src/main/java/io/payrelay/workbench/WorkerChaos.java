@@ -293,7 +293,7 @@ final class WorkerChaos implements AutoCloseable {
         () -> {
           long open = invariants.unresolved();
           progress.now(
-              "waiting for the ends: %d of %d payments open"
+              "waiting for the ends: %d open, of %d payments and their refunds"
                   .formatted(open, load.requested() + baits));
           return open == 0 && invariants.missingStatusEvents(reader, POLL) == 0;
         },
@@ -343,6 +343,11 @@ final class WorkerChaos implements AutoCloseable {
   }
 
   private WorkerChaosReport report(StatusTopic reader, boolean converged, long startNs) {
+    RefundBooks refunds =
+        RefundBooks.of(
+            stack.owner(),
+            stack.simulator().refunds(),
+            stack.simulator().stats().idsRefundedTwice());
     return new WorkerChaosReport(
         invariants.check(
             stack.simulator().charges(), reader, Duration.ofNanos(System.nanoTime() - startNs)),
@@ -351,6 +356,9 @@ final class WorkerChaos implements AutoCloseable {
         freezes,
         database.abandonedAttempts(),
         stack.simulator().stats().queries(),
+        refunds.count(),
+        refunds.twice(),
+        refunds.differences(),
         unexpectedExits,
         converged,
         learnBy,

@@ -10,6 +10,8 @@ enum WorkerKillKind {
   AT_RANDOM_INSTANT(2, null),
   /** Operations are committed, the offsets of their events are not. */
   AFTER_ACCEPT(1, ChargeFaults.Point.AFTER_ACCEPT),
+  /** The same of refunds. */
+  AFTER_REFUND_ACCEPT(1, ChargeFaults.Point.AFTER_REFUND_ACCEPT),
   /** The attempt is committed, nothing is sent. */
   AFTER_CLAIM(1, ChargeFaults.Point.AFTER_CLAIM),
   /** The provider has taken the money and has not answered: its own ledger says when that is. */
@@ -32,7 +34,7 @@ enum WorkerKillKind {
     return point;
   }
 
-  /** Mixed anew in each round of seven, so that a short run has each kind too. */
+  /** Mixed anew in each round of eight, so that a short run has each kind too. */
   static List<WorkerKillKind> plan(int kills, RandomGenerator random) {
     return KillPlan.of(kills, List.of(values()), kind -> kind.share, random);
   }

@@ -49,7 +49,7 @@ final class WorkerQuestions {
                 .one());
   }
 
-  /** The first payments without an end, and the first open cases, for whoever looks why. */
+  /** The first payments and refunds without an end, and the first cases, for whoever looks why. */
   List<String> offenders() {
     return owner.withHandle(
         handle ->
@@ -59,10 +59,16 @@ final class WorkerQuestions {
                     (SELECT format('%s is %s since %s, next %s at %s', p.payment_id, p.status, p.updated_at,
                       o.next_action, o.next_action_at)
                     FROM payrelay.payment p LEFT JOIN payrelay.operation o ON o.payment_id = p.payment_id
+                      AND o.kind = 'CHARGE'
                     WHERE p.status NOT IN ('SUCCEEDED', 'FAILED') ORDER BY p.created_at LIMIT 5)
                     UNION ALL
+                    (SELECT format('%s is %s since %s, next %s at %s', r.refund_id, r.status, r.updated_at,
+                      o.next_action, o.next_action_at)
+                    FROM payrelay.refund r LEFT JOIN payrelay.operation o ON o.refund_id = r.refund_id
+                    WHERE r.status NOT IN ('SUCCEEDED', 'FAILED', 'RETURNED') ORDER BY r.created_at LIMIT 5)
+                    UNION ALL
                     (SELECT format('%s has a case: %s', payment_id, business_key)
-                    FROM payrelay.exception_case ORDER BY opened_at LIMIT 5)
+                    FROM payrelay.exception_case WHERE kind <> 'REFUND_RETURNED' ORDER BY opened_at LIMIT 5)
                     """)
                 .mapTo(String.class)
                 .list());

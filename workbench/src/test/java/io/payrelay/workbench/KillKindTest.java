@@ -25,7 +25,7 @@ class KillKindTest {
 
   @Test
   void sevenKillsOfWorkersHaveEachKind() {
-    assertThat(WorkerKillKind.plan(7, new SplittableRandom(1))).contains(WorkerKillKind.values());
+    assertThat(WorkerKillKind.plan(8, new SplittableRandom(1))).contains(WorkerKillKind.values());
   }
 
   @Test

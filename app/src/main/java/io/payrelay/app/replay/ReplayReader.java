@@ -24,6 +24,7 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetOutOfRangeException;
 import org.apache.kafka.common.TopicPartition;
 import org.jdbi.v3.core.Jdbi;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Reads ranges of partitions once, as the charge worker would, and asks the database what each
@@ -35,8 +36,8 @@ final class ReplayReader {
   private static final Duration POLL = Duration.ofMillis(200);
   private static final Duration STALL_LIMIT = Duration.ofSeconds(30);
 
-  /** What can be the id of a payment: anything else is not asked for. */
-  private static final Pattern PAYMENT_ID = Pattern.compile("[0-9A-Za-z_]{6,32}");
+  /** What can be the id of a payment or a refund: anything else is not asked for. */
+  private static final Pattern ID = Pattern.compile("[0-9A-Za-z_]{6,32}");
 
   private final KafkaConfig kafka;
   private final Jdbi jdbi;
@@ -47,7 +48,52 @@ final class ReplayReader {
   /** From the first offset to the last one, which is not among them. */
   record Range(long from, long to) {}
 
-  private record Asked(TopicPartition partition, String paymentId) {}
+  /** What is asked of the database about the records of a topic. */
+  private enum Subject {
+    CHARGES(
+        "ChargeRequested",
+        "payment_id",
+        """
+        SELECT p.payment_id,
+          CASE WHEN p.status IN ('SUCCEEDED', 'FAILED') THEN 'TERMINAL'
+            WHEN p.status = 'CREATED' AND NOT EXISTS (SELECT FROM payrelay.operation o
+              WHERE o.payment_id = p.payment_id AND o.kind = 'CHARGE') THEN 'NEW'
+            ELSE 'UNRESOLVED' END
+        FROM payrelay.payment p WHERE p.payment_id = ANY (:ids)
+        """),
+    REFUNDS(
+        "RefundRequested",
+        "refund_id",
+        """
+        SELECT r.refund_id,
+          CASE WHEN r.status IN ('SUCCEEDED', 'FAILED', 'RETURNED') THEN 'TERMINAL'
+            WHEN r.status = 'REQUESTED' AND NOT EXISTS (SELECT FROM payrelay.operation o
+              WHERE o.refund_id = r.refund_id) THEN 'NEW'
+            ELSE 'UNRESOLVED' END
+        FROM payrelay.refund r WHERE r.refund_id = ANY (:ids)
+        """);
+
+    private final String event;
+    private final String idField;
+    private final String sql;
+
+    Subject(String event, String idField, String sql) {
+      this.event = event;
+      this.idField = idField;
+      this.sql = sql;
+    }
+
+    /** Null: of a topic that the charge worker does not read. */
+    static @Nullable Subject of(String topic) {
+      return switch (topic) {
+        case Topic.CHARGE_REQUESTS -> CHARGES;
+        case Topic.REFUND_REQUESTS -> REFUNDS;
+        default -> null;
+      };
+    }
+  }
+
+  private record Asked(TopicPartition partition, Subject subject, String id) {}
 
   ReplayReader(KafkaConfig kafka, Jdbi jdbi, EventCodec codec) {
     this.kafka = kafka;
@@ -108,7 +154,7 @@ final class ReplayReader {
   }
 
   private void look(TopicPartition partition, ConsumerRecord<byte[], byte[]> source) {
-    boolean charges = partition.topic().equals(Topic.CHARGE_REQUESTS);
+    Subject subject = Subject.of(partition.topic());
     GenericRecord event;
     try {
       if (source.value() == null) {
@@ -121,16 +167,16 @@ final class ReplayReader {
       count(partition, Effect.UNREADABLE);
       return;
     }
-    if (!charges) {
+    if (subject == null) {
       count(partition, Effect.READABLE);
-    } else if (!event.getSchema().getName().equals("ChargeRequested")) {
+    } else if (!event.getSchema().getName().equals(subject.event)) {
       count(partition, Effect.UNREADABLE);
     } else {
-      String paymentId = event.get("payment_id").toString();
-      if (PAYMENT_ID.matcher(paymentId).matches()) {
-        portion.add(new Asked(partition, paymentId));
+      String id = event.get(subject.idField).toString();
+      if (ID.matcher(id).matches()) {
+        portion.add(new Asked(partition, subject, id));
       } else {
-        count(partition, Effect.NO_PAYMENT);
+        count(partition, Effect.NOT_THERE);
       }
       if (portion.size() == PORTION) {
         askDatabase();
@@ -139,35 +185,33 @@ final class ReplayReader {
   }
 
   private void askDatabase() {
-    if (portion.isEmpty()) {
-      return;
+    for (Subject subject : Subject.values()) {
+      List<Asked> asked = portion.stream().filter(one -> one.subject() == subject).toList();
+      if (!asked.isEmpty()) {
+        askDatabase(subject, asked);
+      }
     }
+    portion.clear();
+  }
+
+  private void askDatabase(Subject subject, List<Asked> asked) {
     Set<String> ids = new TreeSet<>();
-    portion.forEach(one -> ids.add(one.paymentId()));
+    asked.forEach(one -> ids.add(one.id()));
     Map<String, Effect> known = new HashMap<>();
     jdbi.useHandle(
         handle ->
             handle
-                .createQuery(
-                    """
-                    SELECT p.payment_id,
-                      CASE WHEN p.status IN ('SUCCEEDED', 'FAILED') THEN 'TERMINAL'
-                        WHEN p.status = 'CREATED' AND NOT EXISTS (SELECT FROM payrelay.operation o
-                          WHERE o.payment_id = p.payment_id AND o.kind = 'CHARGE') THEN 'NEW'
-                        ELSE 'UNRESOLVED' END
-                    FROM payrelay.payment p WHERE p.payment_id = ANY (:ids)
-                    """)
+                .createQuery(subject.sql)
                 .bindArray("ids", String.class, ids)
                 .map((row, context) -> Map.entry(row.getString(1), row.getString(2)))
                 .forEach(row -> known.put(row.getKey(), Effect.valueOf(row.getValue()))));
-    Set<String> charged = new HashSet<>();
-    for (Asked one : portion) {
-      Effect effect = known.getOrDefault(one.paymentId(), Effect.NO_PAYMENT);
-      // The first record of a payment has it charged; the next one finds that done.
-      boolean again = effect == Effect.NEW && !charged.add(one.paymentId());
+    Set<String> sent = new HashSet<>();
+    for (Asked one : asked) {
+      Effect effect = known.getOrDefault(one.id(), Effect.NOT_THERE);
+      // The first record has it sent; the next one finds that done.
+      boolean again = effect == Effect.NEW && !sent.add(one.id());
       count(one.partition(), again ? Effect.UNRESOLVED : effect);
     }
-    portion.clear();
   }
 
   private void count(TopicPartition partition, Effect effect) {

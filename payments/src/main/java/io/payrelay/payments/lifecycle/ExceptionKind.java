@@ -31,6 +31,10 @@ public enum ExceptionKind {
   LATE_REFUND,
   /** The provider gave money back twice for one refund. */
   DOUBLE_REFUND,
+  /**
+   * A refund that a person asked for FAILED: the money is here still, and no upstream hears of it.
+   */
+  REFUND_FAILED,
   UNMATCHED_PROVIDER_PAYMENT,
   /** One webhook event id came with two contents. */
   WEBHOOK_CONFLICT,

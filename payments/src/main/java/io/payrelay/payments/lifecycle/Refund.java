@@ -27,6 +27,18 @@ public record Refund(
     @Nullable String failureCode,
     Instant createdAt) {
 
+  private static final String OF_CASE = "refund_case_";
+
+  /** The id of the refund that a person asks for in an exception case: one a case. */
+  public static String idOfCase(long caseId) {
+    return OF_CASE + caseId;
+  }
+
+  /** Did a person ask for it? */
+  boolean isOfCase() {
+    return refundId.startsWith(OF_CASE);
+  }
+
   /** This refund after one status change. */
   Refund after(RefundStatus next, @Nullable String newFailureCode) {
     return with(next, version + 1, providerRefundId, newFailureCode);

@@ -15,7 +15,6 @@ import io.payrelay.payments.lifecycle.Decision.NextAction;
 import io.payrelay.payments.lifecycle.Decision.Note;
 import io.payrelay.payments.money.Money;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -95,6 +94,9 @@ public final class RefundLifecycle {
           Map.of("claimed_by_refund_id", claimedBy));
     }
     ExceptionKind mismatch = mismatch(refund, fact);
+    if (mismatch != null && isAccepted(refund, fact, context)) {
+      return accepted(refund, fact);
+    }
     if (mismatch != null) {
       // Whatever it says, it does not speak of what we asked for.
       RefundDecision raised =
@@ -123,6 +125,30 @@ public final class RefundLifecycle {
       case REFUSED, PAYLOAD_DIFFERS, KEY_REFUSED, UNRESOLVED, DISPUTED, DISPUTE_WON, DISPUTE_LOST ->
           throw new IllegalArgumentException(fact.observation() + " is no outcome");
     };
+  }
+
+  /**
+   * Does a person take what left for what was asked for? It has to be what the ledger shows as
+   * gone: nothing is booked for it any more.
+   */
+  private static boolean isAccepted(Refund refund, Fact fact, Context context) {
+    return fact.source() == FactSource.OPERATOR
+        && isSuccess(fact)
+        && !refund.status().ended()
+        && !isAnother(refund, fact)
+        && context.booked() != null
+        && context.booked().amount().equals(fact.amount())
+        && fact.provider().equals(refund.provider())
+        && refund.providerTransactionId().equals(fact.providerTransactionId());
+  }
+
+  private static RefundDecision accepted(Refund refund, Fact fact) {
+    List<Refund> states =
+        walk(
+            refund.identified(reference(refund, fact)),
+            refund.status() == REQUESTED ? List.of(PENDING, SUCCEEDED) : List.of(SUCCEEDED));
+    return new RefundDecision(
+        states, last(refund, states), Note.NONE, List.of(), List.of(), NextAction.NONE);
   }
 
   /** Money that left late or twice, whatever else is wrong with it. */
@@ -204,13 +230,13 @@ public final class RefundLifecycle {
         }
         current = current.after(FAILED, code(fact));
         states.add(current);
-        yield new RefundDecision(
-            states,
-            current,
-            Note.NONE,
-            back,
-            back.isEmpty() ? List.of() : List.of(returned(refund, fact)),
-            NextAction.NONE);
+        List<ExceptionCase> cases = new ArrayList<>();
+        if (!back.isEmpty()) {
+          cases.add(RefundCases.returned(refund, fact));
+        } else if (refund.isOfCase()) {
+          cases.add(RefundCases.notGivenBack(refund, fact, code(fact)));
+        }
+        yield new RefundDecision(states, current, Note.NONE, back, cases, NextAction.NONE);
       }
       case SUCCEEDED -> {
         Refund returned = refund.after(RETURNED, code(fact));
@@ -219,7 +245,7 @@ public final class RefundLifecycle {
             returned,
             Note.NONE,
             back,
-            List.of(returned(refund, fact)),
+            List.of(RefundCases.returned(refund, fact)),
             NextAction.NONE);
       }
       case FAILED ->
@@ -230,7 +256,7 @@ public final class RefundLifecycle {
                   refund,
                   Note.MONEY_REVERSED,
                   back,
-                  List.of(returned(refund, fact)),
+                  List.of(RefundCases.returned(refund, fact)),
                   NextAction.NONE);
       case RETURNED -> same(refund);
     };
@@ -376,7 +402,7 @@ public final class RefundLifecycle {
         last(refund, states),
         Note.CONFLICTING,
         postings,
-        List.of(exception(refund, fact, kind, more)),
+        List.of(RefundCases.of(refund, fact, kind, more)),
         // A wrong trigger says nothing about a refund that is already under way.
         kind == ExceptionKind.PAYLOAD_MISMATCH && refund.status() != REQUESTED
             ? NextAction.QUERY
@@ -424,38 +450,6 @@ public final class RefundLifecycle {
 
   private static NextAction nextOf(Refund refund) {
     return refund.status().ended() ? NextAction.NONE : NextAction.QUERY;
-  }
-
-  private static ExceptionCase returned(Refund refund, Fact fact) {
-    return exception(refund, fact, ExceptionKind.REFUND_RETURNED, Map.of());
-  }
-
-  private static ExceptionCase exception(
-      Refund refund, Fact fact, ExceptionKind kind, Map<String, String> more) {
-    Map<String, String> evidence = new HashMap<>(fact.evidence());
-    evidence.putAll(more);
-    evidence.put("refund_id", refund.refundId());
-    evidence.put("source", fact.source().name());
-    evidence.put("observation", fact.observation().name());
-    evidence.put("refund_status", refund.status().name());
-    if (fact.reference() != null) {
-      evidence.put("provider_refund_id", fact.reference());
-    }
-    if (fact.code() != null) {
-      evidence.put("code", fact.code());
-    }
-    String about = fact.reference() == null ? "" : ":" + fact.reference();
-    return new ExceptionCase(
-        kind + ":refund:" + refund.refundId() + ":" + fact.provider() + about,
-        kind,
-        refund.paymentId(),
-        fact.provider(),
-        refund.providerTransactionId(),
-        refund.amount(),
-        fact.amount(),
-        refund.traceId(),
-        evidence,
-        fact.observedAt());
   }
 
   private static String code(Fact fact) {

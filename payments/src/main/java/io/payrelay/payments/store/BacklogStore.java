@@ -9,7 +9,7 @@ import org.jdbi.v3.core.Handle;
 public final class BacklogStore {
 
   /**
-   * The charges of one provider that have no end yet.
+   * The charges of one provider, or the refunds, that have no end yet.
    *
    * @param unknownAgeMaxMs how long the oldest unknown one has been so
    * @param dueCount operations that wait to be claimed
@@ -23,8 +23,30 @@ public final class BacklogStore {
     public static final Waiting NONE = new Waiting(0, 0, 0, 0);
   }
 
-  /** What waits, by provider; one without is left out. Reads payments without an end only. */
-  public Map<String, Waiting> byProvider(Handle tx, Duration nearExpiry) {
+  /** The charges that wait, by provider; one without is left out. */
+  public Map<String, Waiting> charges(Handle tx, Duration nearExpiry) {
+    return waiting(
+        tx,
+        """
+        payrelay.payment p LEFT JOIN payrelay.operation o ON o.payment_id = p.payment_id AND o.kind = 'CHARGE'
+        WHERE p.status IN ('CREATED', 'PENDING', 'UNKNOWN')
+        """,
+        nearExpiry);
+  }
+
+  /** The refunds that wait, by provider; one without is left out. */
+  public Map<String, Waiting> refunds(Handle tx, Duration nearExpiry) {
+    return waiting(
+        tx,
+        """
+        payrelay.refund p LEFT JOIN payrelay.operation o ON o.refund_id = p.refund_id
+        WHERE p.status IN ('REQUESTED', 'PENDING', 'UNKNOWN')
+        """,
+        nearExpiry);
+  }
+
+  /** Reads what has no end only. */
+  private static Map<String, Waiting> waiting(Handle tx, String what, Duration nearExpiry) {
     Map<String, Waiting> waiting = new LinkedHashMap<>();
     tx.createQuery(
             """
@@ -34,11 +56,10 @@ public final class BacklogStore {
               count(*) FILTER (WHERE o.next_action_at <= clock_timestamp()) AS due_count,
               count(*) FILTER (WHERE o.next_action IS NOT NULL AND o.key_safe_until > clock_timestamp()
                 AND o.key_safe_until <= clock_timestamp() + :near::interval) AS keys_near_expiry
-            FROM payrelay.payment p LEFT JOIN payrelay.operation o
-              ON o.payment_id = p.payment_id AND o.kind = 'CHARGE'
-            WHERE p.status IN ('CREATED', 'PENDING', 'UNKNOWN')
+            FROM %s
             GROUP BY p.provider ORDER BY p.provider
-            """)
+            """
+                .formatted(what))
         .bind("near", nearExpiry.toMillis() + " milliseconds")
         .map(
             (row, context) ->

@@ -12,11 +12,17 @@ import org.jdbi.v3.core.Handle;
 public final class BodyRetention {
 
   /**
-   * Wipes the bodies of operations that had their end before that, the oldest first.
+   * Wipes the bodies of operations that had their end before that, the oldest first, and those of
+   * answers that came before that for operations that were wiped already.
    *
    * @return how many; fewer than the limit: there are no more
    */
   public int wipe(Handle tx, Duration olderThan, int limit) {
+    int wiped = wipeEnded(tx, olderThan, limit);
+    return wiped + wipeLate(tx, olderThan, limit - wiped);
+  }
+
+  private static int wipeEnded(Handle tx, Duration olderThan, int limit) {
     List<Long> ids =
         tx.createQuery(
                 """
@@ -48,5 +54,26 @@ public final class BodyRetention {
           .execute();
     }
     return ids.size();
+  }
+
+  /** Answers to questions that were asked after an operation was wiped. */
+  private static int wipeLate(Handle tx, Duration olderThan, int limit) {
+    return tx.createQuery(
+            """
+            WITH late AS (
+              UPDATE payrelay.operation SET late_body_at = NULL
+              WHERE operation_id IN (SELECT operation_id FROM payrelay.operation
+                WHERE late_body_at < clock_timestamp() - :age::interval AND next_action IS NULL
+                ORDER BY late_body_at LIMIT :limit FOR UPDATE SKIP LOCKED)
+              RETURNING operation_id),
+            emptied AS (
+              UPDATE payrelay.attempt SET response_body = NULL
+              WHERE operation_id IN (SELECT operation_id FROM late) AND response_body IS NOT NULL)
+            SELECT count(*)::integer FROM late
+            """)
+        .bind("age", olderThan.toMillis() + " milliseconds")
+        .bind("limit", limit)
+        .mapTo(Integer.class)
+        .one();
   }
 }

@@ -25,9 +25,24 @@ public enum CaseAction {
 
   private static final Map<ExceptionKind, Set<CaseAction>> BY_KIND = table();
 
+  /** Cases about refunds that gave nothing back. */
+  private static final Set<ExceptionKind> MONEY_IS_HERE =
+      EnumSet.of(ExceptionKind.REFUND_FAILED, ExceptionKind.REFUND_RETURNED);
+
   /** Which ones fit cases of that kind; a kind that is not in the table can be closed. */
   public static Set<CaseAction> of(ExceptionKind kind) {
     return BY_KIND.getOrDefault(kind, Set.of(CLOSE));
+  }
+
+  /** Which ones fit that case: money of a refund is given back again only where it is here. */
+  public static Set<CaseAction> of(StoredCase found) {
+    Set<CaseAction> fitting = of(found.kind());
+    if (found.refundId() == null || MONEY_IS_HERE.contains(found.kind())) {
+      return fitting;
+    }
+    Set<CaseAction> without = EnumSet.copyOf(fitting);
+    without.remove(REFUND);
+    return without;
   }
 
   /** As on the command line. */
@@ -45,7 +60,12 @@ public enum CaseAction {
   private static Map<ExceptionKind, Set<CaseAction>> table() {
     Map<ExceptionKind, Set<CaseAction>> table = new EnumMap<>(ExceptionKind.class);
     // The payment has its end: money that came besides can only go back, or is explained elsewhere.
-    for (ExceptionKind kind : List.of(ExceptionKind.LATE_SUCCESS, ExceptionKind.DOUBLE_CHARGE)) {
+    for (ExceptionKind kind :
+        List.of(
+            ExceptionKind.LATE_SUCCESS,
+            ExceptionKind.DOUBLE_CHARGE,
+            ExceptionKind.REFUND_FAILED,
+            ExceptionKind.REFUND_RETURNED)) {
       table.put(kind, set(REFUND, CLOSE));
     }
     // The payment may still be open, and money may lie in suspense.
@@ -62,6 +82,7 @@ public enum CaseAction {
     for (ExceptionKind kind :
         List.of(
             ExceptionKind.TRANSACTION_CLAIMED_TWICE,
+            ExceptionKind.DOUBLE_REFUND,
             ExceptionKind.UNRESOLVED,
             ExceptionKind.KEY_REFUSED,
             ExceptionKind.PAYLOAD_MISMATCH,

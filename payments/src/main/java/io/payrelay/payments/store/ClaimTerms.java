@@ -7,10 +7,13 @@ import java.time.Duration;
  *
  * @param owner who claims; for people
  * @param lease how long the claimant has; nobody else touches the operation until it is over
- * @param keySafe how long after the first call's claim the key may be used
+ * @param keySafe how long after the first call's claim the key may be used; where the provider
+ *     cannot be asked: after the request
+ * @param asks can the provider be asked what became of a call?
  * @param resolveHorizon how long after its first claim an operation is worked on
  */
-public record ClaimTerms(String owner, Duration lease, Duration keySafe, Duration resolveHorizon) {
+public record ClaimTerms(
+    String owner, Duration lease, Duration keySafe, Duration resolveHorizon, boolean asks) {
 
   /** A key must not be used for longer than this part of its life, whatever the clocks say. */
   private static final int KEY_MARGIN_DIVISOR = 10;

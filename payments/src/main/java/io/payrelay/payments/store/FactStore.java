@@ -29,7 +29,6 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.function.Function;
 import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.statement.PreparedBatch;
 import org.jspecify.annotations.Nullable;
@@ -68,7 +67,15 @@ public final class FactStore {
     }
   }
 
-  private record Posted(Fact fact, Payment before, Decision decision) {}
+  /** The fact says which refund of ours it is about, also where its source did not name it. */
+  private record Posted(Fact fact, Payment before, Decision decision) {
+
+    static Posted of(
+        Fact fact, @Nullable RefundDecision ofRefund, Payment before, Decision decision) {
+      Fact about = ofRefund == null ? fact : fact.aboutRefund(ofRefund.result().refundId());
+      return new Posted(about, before, decision);
+    }
+  }
 
   private record Change(Fact fact, Payment before, Payment after) {}
 
@@ -129,7 +136,7 @@ public final class FactStore {
         notes.add(new NoteRow(fact, before, decision));
       }
       for (Posting posting : decision.postings()) {
-        postings.putIfAbsent(posting, new Posted(fact, before, decision));
+        postings.putIfAbsent(posting, Posted.of(fact, ofRefund, before, decision));
       }
       decision.exceptions().forEach(one -> cases.putIfAbsent(one.businessKey(), one));
       current.put(before.paymentId(), decision.result(before));
@@ -211,6 +218,7 @@ public final class FactStore {
     evidence.put("payment_status", posted.before().status().name());
     evidence.put("not_booked", posting.kind() + " " + posting.businessKey());
     evidence.put("booked_as", difference.bookedAs());
+    putIfPresent(evidence, "refund_id", fact.refundId());
     exceptions.open(
         tx,
         List.of(
@@ -281,28 +289,23 @@ public final class FactStore {
                 WHERE p.payment_id = given.payment_id AND p.version = given.locked_version
                 """)
             .bind("now", OffsetDateTime.ofInstant(now, ZoneOffset.UTC))
-            .bindArray("ids", String.class, column(payments, Payment::paymentId))
+            .bindArray("ids", String.class, Columns.of(payments, Payment::paymentId))
             .bindArray(
                 "locked_versions",
                 Long.class,
-                column(payments, payment -> lockedVersions.get(payment.paymentId())))
-            .bindArray("statuses", String.class, column(payments, one -> one.status().name()))
-            .bindArray("versions", Long.class, column(payments, Payment::version))
+                Columns.of(payments, payment -> lockedVersions.get(payment.paymentId())))
+            .bindArray("statuses", String.class, Columns.of(payments, one -> one.status().name()))
+            .bindArray("versions", Long.class, Columns.of(payments, Payment::version))
             .bindArray(
-                "transaction_ids", String.class, column(payments, Payment::providerTransactionId))
-            .bindArray("failure_codes", String.class, column(payments, Payment::failureCode))
+                "transaction_ids",
+                String.class,
+                Columns.of(payments, Payment::providerTransactionId))
+            .bindArray("failure_codes", String.class, Columns.of(payments, Payment::failureCode))
             .execute();
     if (updated != payments.size()) {
       // The rows were locked: another version now means that somebody writes without the lock.
       throw new IllegalStateException("a locked payment changed its version");
     }
-  }
-
-  /** One value of each, some of which may be null. */
-  private static <R, T> List<@Nullable T> column(List<R> rows, Function<R, @Nullable T> value) {
-    List<@Nullable T> values = new ArrayList<>(rows.size());
-    rows.forEach(row -> values.add(value.apply(row)));
-    return values;
   }
 
   private static void insertEvents(Handle tx, List<Change> changes) {
@@ -321,17 +324,17 @@ public final class FactStore {
                 event_at, position)
             ORDER BY position
             """)
-        .bindArray("payment_ids", String.class, column(changes, one -> one.after().paymentId()))
-        .bindArray("versions", Long.class, column(changes, one -> one.after().version()))
+        .bindArray("payment_ids", String.class, Columns.of(changes, one -> one.after().paymentId()))
+        .bindArray("versions", Long.class, Columns.of(changes, one -> one.after().version()))
         .bindArray(
-            "event_types", String.class, column(changes, one -> eventType(one.after().status())))
+            "event_types", String.class, Columns.of(changes, one -> eventType(one.after().status())))
         .bindArray(
-            "previous_statuses", String.class, column(changes, one -> one.before().status().name()))
-        .bindArray("statuses", String.class, column(changes, one -> one.after().status().name()))
-        .bindArray("fact_sources", String.class, column(changes, one -> one.fact().source().name()))
-        .bindArray("evidence", String.class, column(changes, one -> evidence(one.fact())))
+            "previous_statuses", String.class, Columns.of(changes, one -> one.before().status().name()))
+        .bindArray("statuses", String.class, Columns.of(changes, one -> one.after().status().name()))
+        .bindArray("fact_sources", String.class, Columns.of(changes, one -> one.fact().source().name()))
+        .bindArray("evidence", String.class, Columns.of(changes, one -> evidence(one.fact())))
         .bindArray(
-            "events_at", String.class, column(changes, one -> one.fact().observedAt().toString()))
+            "events_at", String.class, Columns.of(changes, one -> one.fact().observedAt().toString()))
         .execute();
   }
 
@@ -424,9 +427,9 @@ public final class FactStore {
               AS given (payment_id, payload, trace_id, position)
             ORDER BY position
             """)
-        .bindArray("payment_ids", String.class, column(changes, one -> one.after().paymentId()))
-        .bindArray("payloads", String.class, column(changes, one -> statusChanged(one, now)))
-        .bindArray("trace_ids", String.class, column(changes, one -> one.after().traceId()))
+        .bindArray("payment_ids", String.class, Columns.of(changes, one -> one.after().paymentId()))
+        .bindArray("payloads", String.class, Columns.of(changes, one -> statusChanged(one, now)))
+        .bindArray("trace_ids", String.class, Columns.of(changes, one -> one.after().traceId()))
         .execute();
   }
 

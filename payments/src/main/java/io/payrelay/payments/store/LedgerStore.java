@@ -22,9 +22,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.function.Function;
 import org.jdbi.v3.core.Handle;
-import org.jspecify.annotations.Nullable;
 
 /** Ledger rows, appended only. Stateless, safe for any thread. */
 public final class LedgerStore {
@@ -161,13 +159,13 @@ public final class LedgerStore {
             FROM unnest(:posting_ids, :entry_numbers, :account_ids, :sides, :amounts, :currencies)
               AS given (posting_id, entry_number, account_id, side, amount_minor, currency)
             """)
-        .bindArray("posting_ids", Long.class, column(rows, EntryRow::postingId))
-        .bindArray("entry_numbers", Integer.class, column(rows, EntryRow::entryNumber))
-        .bindArray("account_ids", String.class, column(rows, row -> row.entry().account().id()))
-        .bindArray("sides", String.class, column(rows, row -> row.entry().side().name()))
-        .bindArray("amounts", Long.class, column(rows, row -> row.entry().amountMinor()))
+        .bindArray("posting_ids", Long.class, Columns.of(rows, EntryRow::postingId))
+        .bindArray("entry_numbers", Integer.class, Columns.of(rows, EntryRow::entryNumber))
+        .bindArray("account_ids", String.class, Columns.of(rows, row -> row.entry().account().id()))
+        .bindArray("sides", String.class, Columns.of(rows, row -> row.entry().side().name()))
+        .bindArray("amounts", Long.class, Columns.of(rows, row -> row.entry().amountMinor()))
         .bindArray(
-            "currencies", String.class, column(rows, row -> row.entry().account().currency()))
+            "currencies", String.class, Columns.of(rows, row -> row.entry().account().currency()))
         .execute();
   }
 
@@ -189,23 +187,21 @@ public final class LedgerStore {
             ON CONFLICT (business_key) DO NOTHING
             RETURNING business_key, posting_id
             """)
-        .bindArray("business_keys", String.class, column(postings, Posting::businessKey))
-        .bindArray("kinds", String.class, column(postings, posting -> posting.kind().name()))
-        .bindArray("payment_ids", String.class, column(postings, Posting::paymentId))
+        .bindArray("business_keys", String.class, Columns.of(postings, Posting::businessKey))
+        .bindArray("kinds", String.class, Columns.of(postings, posting -> posting.kind().name()))
+        .bindArray("payment_ids", String.class, Columns.of(postings, Posting::paymentId))
         .bindArray(
             "reversed",
             Long.class,
-            column(postings, posting -> reversed.get(posting.businessKey())))
-        .bindArray("reverses", String.class, column(postings, Posting::reverses))
+            Columns.of(postings, posting -> reversed.get(posting.businessKey())))
+        .bindArray("reverses", String.class, Columns.of(postings, Posting::reverses))
         .bindArray(
-            "events_at", String.class, column(postings, posting -> posting.eventAt().toString()))
+            "events_at",
+            String.class,
+            Columns.of(postings, posting -> posting.eventAt().toString()))
         .map((row, context) -> Map.entry(row.getString("business_key"), row.getLong("posting_id")))
         .forEach(entry -> ids.put(entry.getKey(), entry.getValue()));
     return ids;
-  }
-
-  private static <R> Object[] column(List<R> rows, Function<R, @Nullable Object> value) {
-    return rows.stream().map(value).toArray();
   }
 
   private static List<String> lines(Posting posting) {
@@ -254,13 +250,25 @@ public final class LedgerStore {
     return paymentIds;
   }
 
-  /** Which of the payments have money booked, as their own or in suspense. */
+  /**
+   * Which of the payments have money here, as their own or in suspense: more came in for them than
+   * was given back or lost. What an open dispute holds may still come back.
+   */
   Set<String> withMoney(Handle tx, Collection<String> paymentIds) {
+    // Each posting debits one account with its amount.
     return new HashSet<>(
         tx.createQuery(
                 """
-                SELECT DISTINCT payment_id FROM payrelay.ledger_posting
-                WHERE payment_id = ANY (:ids) AND kind IN ('CAPTURE', 'SUSPENSE_CAPTURE')
+                SELECT p.payment_id
+                FROM payrelay.ledger_posting p
+                JOIN payrelay.ledger_entry e ON e.posting_id = p.posting_id AND e.side = 'DEBIT'
+                JOIN payrelay.ledger_account a ON a.account_id = e.account_id
+                WHERE p.payment_id = ANY (:ids)
+                GROUP BY p.payment_id, a.provider, e.currency
+                HAVING coalesce(sum(e.amount_minor) FILTER (WHERE p.kind IN ('CAPTURE', 'SUSPENSE_CAPTURE', 'REFUND_RETURNED')), 0)
+                  - coalesce(sum(e.amount_minor) FILTER (WHERE p.kind IN ('REFUND', 'PROVIDER_REFUND')), 0)
+                  - greatest(0, coalesce(sum(e.amount_minor) FILTER (WHERE p.kind = 'DISPUTE_LOST'), 0)
+                    - coalesce(sum(e.amount_minor) FILTER (WHERE p.kind = 'DISPUTE_WON'), 0)) > 0
                 """)
             .bindArray("ids", String.class, paymentIds)
             .mapTo(String.class)
@@ -339,10 +347,10 @@ public final class LedgerStore {
             WHERE NOT EXISTS (SELECT FROM payrelay.ledger_account there WHERE there.account_id = given.account_id)
             ON CONFLICT (account_id) DO NOTHING
             """)
-        .bindArray("account_ids", String.class, column(rows, Account::id))
-        .bindArray("kinds", String.class, column(rows, account -> account.kind().name()))
-        .bindArray("providers", String.class, column(rows, Account::provider))
-        .bindArray("currencies", String.class, column(rows, Account::currency))
+        .bindArray("account_ids", String.class, Columns.of(rows, Account::id))
+        .bindArray("kinds", String.class, Columns.of(rows, account -> account.kind().name()))
+        .bindArray("providers", String.class, Columns.of(rows, Account::provider))
+        .bindArray("currencies", String.class, Columns.of(rows, Account::currency))
         .execute();
   }
 }

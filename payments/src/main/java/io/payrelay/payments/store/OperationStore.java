@@ -1,22 +1,16 @@
 package io.payrelay.payments.store;
 
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.time.OffsetDateTime;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.Function;
 import org.jdbi.v3.core.Handle;
-import org.jdbi.v3.core.argument.Argument;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Operations, of charges and of refunds, and their attempts. An operation in flight is due again
@@ -52,6 +46,7 @@ public final class OperationStore {
         updated_at = clock_timestamp(),
         provider_reference = coalesce(o.provider_reference, done.reference),
         ask_settled = o.ask_settled AND (done.asked_meanwhile OR NOT done.answered),
+        late_body_at = CASE WHEN o.wiped_at IS NOT NULL THEN clock_timestamp() END,
         next_action_at = CASE WHEN done.asked_meanwhile THEN clock_timestamp()
           WHEN done.next IS NULL THEN NULL
           WHEN done.next = 'QUERY' AND o.hinted_at > done.started_at THEN clock_timestamp()
@@ -60,41 +55,6 @@ public final class OperationStore {
       """;
 
   private record Due(long operationId, boolean settled, boolean inFlight) {}
-
-  /**
-   * Makes the charge of an unresolved payment ask the provider now instead of later. One that was
-   * closed without a result, for a person, is opened again for queries only: whatever they find,
-   * nothing is sent under it any more.
-   *
-   * @return false where there is nothing to ask about: the payment has its end, or nobody has
-   *     called the provider yet
-   */
-  public boolean queryNow(Handle tx, String paymentId) {
-    int moved =
-        tx.createUpdate(
-                """
-                UPDATE payrelay.operation o
-                SET next_action = 'QUERY', next_action_at = clock_timestamp(), updated_at = clock_timestamp(),
-                  hinted_at = clock_timestamp(), queries_only = o.queries_only OR o.next_action IS NULL,
-                  resolve_until = CASE WHEN o.next_action IS NULL THEN NULL ELSE o.resolve_until END
-                WHERE o.payment_id = :payment_id AND o.kind = 'CHARGE' AND o.call_count + o.query_count > 0
-                  AND (o.next_action_at IS NULL OR o.next_action_at > clock_timestamp())
-                  AND EXISTS (SELECT FROM payrelay.payment p
-                    WHERE p.payment_id = o.payment_id AND p.status NOT IN ('SUCCEEDED', 'FAILED'))
-                """)
-            .bind("payment_id", paymentId)
-            .execute();
-    return moved > 0
-        || tx.createQuery(
-                """
-                SELECT EXISTS (SELECT FROM payrelay.operation o JOIN payrelay.payment p ON p.payment_id = o.payment_id
-                  WHERE o.payment_id = :payment_id AND o.kind = 'CHARGE' AND o.call_count + o.query_count > 0
-                    AND o.next_action IS NOT NULL AND p.status NOT IN ('SUCCEEDED', 'FAILED'))
-                """)
-            .bind("payment_id", paymentId)
-            .mapTo(Boolean.class)
-            .one();
-  }
 
   /** Is there a charge operation of the payment? Then something may have been sent. */
   public boolean hasCharge(Handle tx, String paymentId) {
@@ -127,7 +87,9 @@ public final class OperationStore {
   }
 
   /**
-   * Makes the charges of unresolved payments ask the provider now instead of later. Where a call or
+   * Makes the charges of unresolved payments ask the provider now instead of later; one that nobody
+   * has called yet is left as it is. What was closed without a result, for a person, is opened
+   * again for queries only: whatever they find, nothing is sent under it any more. Where a call or
    * a query is in flight, its answer may be older than the hint: another one follows it at once.
    */
   public void queryNow(Handle tx, Collection<String> paymentIds) {
@@ -178,9 +140,6 @@ public final class OperationStore {
     // In id order, as everybody who touches several payments: the foreign key locks them.
     List<NewOperation> sorted =
         operations.stream().sorted(Comparator.comparing(NewOperation::paymentId)).toList();
-    byte[][] bodies = sorted.stream().map(NewOperation::body).toArray(byte[][]::new);
-    byte[][] digests =
-        sorted.stream().map(operation -> sha256(operation.body())).toArray(byte[][]::new);
     return new HashSet<>(
         tx.createQuery(
                 """
@@ -192,20 +151,13 @@ public final class OperationStore {
                 ON CONFLICT DO NOTHING
                 RETURNING payment_id
                 """)
-            .bindArray(
-                "payment_ids", String.class, sorted.stream().map(NewOperation::paymentId).toList())
-            .bindArray(
-                "providers", String.class, sorted.stream().map(NewOperation::provider).toList())
-            .bindArray(
-                "keys", String.class, sorted.stream().map(NewOperation::idempotencyKey).toList())
-            .bind("bodies", bytesArray(bodies))
-            .bind("digests", bytesArray(digests))
-            .bindArray(
-                "trace_ids", String.class, sorted.stream().map(NewOperation::traceId).toList())
-            .bindArray(
-                "actions",
-                String.class,
-                sorted.stream().map(operation -> operation.first().name()).toList())
+            .bindArray("payment_ids", String.class, Columns.of(sorted, NewOperation::paymentId))
+            .bindArray("providers", String.class, Columns.of(sorted, NewOperation::provider))
+            .bindArray("keys", String.class, Columns.of(sorted, NewOperation::idempotencyKey))
+            .bind("bodies", Columns.bytes(sorted, NewOperation::body))
+            .bind("digests", Columns.bytes(sorted, one -> Columns.sha256(one.body())))
+            .bindArray("trace_ids", String.class, Columns.of(sorted, NewOperation::traceId))
+            .bindArray("actions", String.class, Columns.of(sorted, one -> one.first().name()))
             .mapTo(String.class)
             .list());
   }
@@ -215,7 +167,9 @@ public final class OperationStore {
    * closed instead, or, where that end is contradicted, asked about and never called; an attempt
    * whose lease is over is finished as ABANDONED and followed by a new one; a call whose key is not
    * safe any more becomes a query. So does the first call for a payment that is older than a key is
-   * safe: where a backup was restored, there may have been a call that nobody here knows of.
+   * safe: where a backup was restored, there may have been a call that nobody here knows of. Where
+   * the provider cannot be asked, a key is safe from the request on, not from the first call that
+   * is known: nothing else tells what such a call has done.
    */
   public List<Claim> claim(Handle tx, String provider, int limit, ClaimTerms terms) {
     List<Due> due = due(tx, provider, limit);
@@ -256,41 +210,45 @@ public final class OperationStore {
     }
     // All in one statement: statements are most of the work of a batch. First the operations are
     // locked, then their attempts, as claim does where it abandons one.
+    List<FinishedAttempt> sorted =
+        attempts.stream().sorted(Comparator.comparingLong(FinishedAttempt::operationId)).toList();
     return tx.createUpdate(FINISH)
-        .bindArray("operation_ids", Long.class, each(attempts, FinishedAttempt::operationId))
-        .bindArray("attempt_ids", Long.class, each(attempts, FinishedAttempt::attemptId))
-        .bindArray("outcomes", String.class, each(attempts, one -> one.outcome().name()))
+        .bindArray("operation_ids", Long.class, Columns.of(sorted, FinishedAttempt::operationId))
+        .bindArray("attempt_ids", Long.class, Columns.of(sorted, FinishedAttempt::attemptId))
+        .bindArray("outcomes", String.class, Columns.of(sorted, one -> one.outcome().name()))
         .bindArray(
             "http_statuses",
             Integer.class,
-            each(attempts, one -> one.httpStatus() == 0 ? null : one.httpStatus()))
+            Columns.of(sorted, one -> one.httpStatus() == 0 ? null : one.httpStatus()))
         .bind(
             "bodies",
-            bytesArray(
-                each(attempts, one -> one.httpStatus() == 0 ? null : one.responseBody())
-                    .toArray(byte[][]::new)))
-        .bindArray("details", String.class, each(attempts, FinishedAttempt::detail))
-        .bindArray("references", String.class, each(attempts, FinishedAttempt::providerReference))
+            Columns.bytes(sorted, one -> one.httpStatus() == 0 ? null : one.responseBody()))
+        .bindArray("details", String.class, Columns.of(sorted, FinishedAttempt::detail))
+        .bindArray(
+            "references", String.class, Columns.of(sorted, FinishedAttempt::providerReference))
         .bindArray(
             "nexts",
             String.class,
-            each(attempts, one -> one.next() == null ? null : one.next().name()))
+            Columns.of(sorted, one -> one.next() == null ? null : one.next().name()))
         .bindArray(
             "answered",
             Boolean.class,
-            each(attempts, one -> one.outcome().answered() || one.next() == null))
-        .bindArray("delays_ms", Long.class, each(attempts, one -> one.delay().toMillis()))
+            Columns.of(sorted, one -> one.outcome().answered() || one.next() == null))
+        .bindArray("delays_ms", Long.class, Columns.of(sorted, one -> one.delay().toMillis()))
         .execute();
   }
 
-  /** The values of one column, in the order of the operations. */
-  private static <T> List<@Nullable T> each(
-      List<FinishedAttempt> attempts, Function<FinishedAttempt, @Nullable T> value) {
-    List<@Nullable T> values = new ArrayList<>(attempts.size());
-    attempts.stream()
-        .sorted(Comparator.comparingLong(FinishedAttempt::operationId))
-        .forEach(one -> values.add(value.apply(one)));
-    return values;
+  /** Has attempts that are still ours stay so for the length of a lease from now. */
+  public void renew(Handle tx, Collection<Long> attemptIds, Duration lease) {
+    tx.createUpdate(
+            """
+            UPDATE payrelay.attempt SET lease_until = clock_timestamp() + :lease::interval
+            WHERE attempt_id IN (SELECT attempt_id FROM payrelay.attempt
+              WHERE attempt_id = ANY (:ids) AND finished_at IS NULL FOR UPDATE SKIP LOCKED)
+            """)
+        .bind("lease", interval(lease))
+        .bindArray("ids", Long.class, attemptIds)
+        .execute();
   }
 
   private static List<Due> due(Handle tx, String provider, int limit) {
@@ -325,8 +283,7 @@ public final class OperationStore {
   }
 
   private static List<Claim> begin(Handle tx, List<Long> ids, ClaimTerms terms) {
-    List<Claim> claims = new ArrayList<>();
-    tx.createQuery(
+    return tx.createQuery(
             """
             WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
             chosen AS (
@@ -336,7 +293,9 @@ public final class OperationStore {
                   WHEN o.next_action = 'CALL' AND (coalesce(o.key_safe_until <= clock.now, false)
                     OR (o.key_safe_until IS NULL AND o.call_count + o.query_count = 0
                       AND coalesce(r.created_at, p.created_at) + :key_safe::interval <= clock.now))
-                  THEN 'QUERY' ELSE o.next_action END AS kind
+                  THEN 'QUERY' ELSE o.next_action END AS kind,
+                CASE WHEN :asks THEN clock.now ELSE coalesce(r.created_at, p.created_at) END
+                  + :key_safe::interval AS key_safe_until
               FROM payrelay.operation o JOIN payrelay.payment p ON p.payment_id = o.payment_id
                 LEFT JOIN payrelay.refund r ON r.refund_id = o.refund_id CROSS JOIN clock
               WHERE o.operation_id = ANY (:ids) AND o.next_action IS NOT NULL),
@@ -348,7 +307,7 @@ public final class OperationStore {
               RETURNING operation_id, attempt_id, attempt_number, kind, lease_until)
             UPDATE payrelay.operation o
             SET key_safe_until = CASE WHEN begun.kind = 'CALL'
-                THEN coalesce(o.key_safe_until, clock.now + :key_safe::interval) ELSE o.key_safe_until END,
+                THEN coalesce(o.key_safe_until, chosen.key_safe_until) ELSE o.key_safe_until END,
               call_count = o.call_count + CASE WHEN begun.kind = 'CALL' THEN 1 ELSE 0 END,
               query_count = o.query_count + CASE WHEN begun.kind = 'CALL' THEN 0 ELSE 1 END,
               next_action = begun.kind,
@@ -361,7 +320,7 @@ public final class OperationStore {
               o.provider, chosen.requested_at, o.idempotency_key, o.request_body, o.trace_id, o.call_count, o.query_count,
               o.provider_reference, o.queries_only,
               extract(epoch FROM begun.lease_until - clock.now) * 1000 AS lease_left_ms,
-              extract(epoch FROM coalesce(o.key_safe_until, clock.now + :key_safe::interval) - clock.now) * 1000
+              extract(epoch FROM coalesce(o.key_safe_until, chosen.key_safe_until) - clock.now) * 1000
                 AS key_safe_left_ms,
               extract(epoch FROM o.resolve_until - clock.now) * 1000 AS resolve_left_ms,
               (SELECT extract(epoch FROM clock.now - max(a.started_at)) * 1000 FROM payrelay.attempt a
@@ -377,10 +336,10 @@ public final class OperationStore {
         .bind("owner", terms.owner())
         .bind("lease", interval(terms.lease()))
         .bind("key_safe", interval(terms.keySafe()))
+        .bind("asks", terms.asks())
         .bind("horizon", interval(terms.resolveHorizon()))
         .map((row, context) -> claim(row))
-        .forEach(claims::add);
-    return claims;
+        .list();
   }
 
   private static Claim claim(ResultSet row) throws SQLException {
@@ -416,18 +375,5 @@ public final class OperationStore {
 
   private static String interval(Duration duration) {
     return duration.toMillis() + " milliseconds";
-  }
-
-  private static Argument bytesArray(byte[][] values) {
-    return (position, statement, context) ->
-        statement.setArray(position, context.getConnection().createArrayOf("bytea", values));
-  }
-
-  private static byte[] sha256(byte[] bytes) {
-    try {
-      return MessageDigest.getInstance("SHA-256").digest(bytes);
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("every Java platform has SHA-256", e);
-    }
   }
 }

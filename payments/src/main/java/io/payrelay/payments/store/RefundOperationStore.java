@@ -1,8 +1,6 @@
 package io.payrelay.payments.store;
 
 import io.payrelay.payments.lifecycle.Refund;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.Comparator;
 import java.util.List;
 import org.jdbi.v3.core.Handle;
@@ -50,7 +48,7 @@ public final class RefundOperationStore {
                     .bind("provider", one.refund().provider())
                     .bind("key", one.idempotencyKey())
                     .bind("body", one.body())
-                    .bind("digest", sha256(one.body()))
+                    .bind("digest", Columns.sha256(one.body()))
                     .bind("trace_id", one.refund().traceId())
                     .bind("action", one.first().name())
                     .add());
@@ -82,13 +80,5 @@ public final class RefundOperationStore {
         .bind("id", refundId)
         .mapTo(Boolean.class)
         .one();
-  }
-
-  private static byte[] sha256(byte[] bytes) {
-    try {
-      return MessageDigest.getInstance("SHA-256").digest(bytes);
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("every Java platform has SHA-256", e);
-    }
   }
 }

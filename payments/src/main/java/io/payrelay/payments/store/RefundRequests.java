@@ -1,5 +1,6 @@
 package io.payrelay.payments.store;
 
+import io.payrelay.payments.lifecycle.Refund;
 import io.payrelay.payments.money.Money;
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.PayrelayException;
@@ -42,7 +43,7 @@ final class RefundRequests {
                   trace_id => :trace_id)
                 """)
             // Derived: one refund a case, whoever asks for it again.
-            .bind("refund_id", "refund_case_" + caseId)
+            .bind("refund_id", Refund.idOfCase(caseId))
             .bind("payment_id", paymentId)
             .bind("amount_minor", amount.amountMinor())
             .bind("currency", amount.currency())

@@ -33,6 +33,11 @@ public record StoredCase(
     evidence = Map.copyOf(evidence);
   }
 
+  /** Our id of the refund that it is about; null where it is about a charge. */
+  public @Nullable String refundId() {
+    return evidence.get("refund_id");
+  }
+
   /** Does it wait for a person? */
   public boolean isOpen() {
     return resolvedAt == null;

@@ -216,6 +216,76 @@ class RefundLifecycleTest {
         .containsEntry("refund_id", "ref_0001");
   }
 
+  /** Somebody said that it failed after all, and nobody answers: that is not to be forgotten. */
+  @ParameterizedTest
+  @CsvSource({"SUCCEEDED, true", "RETURNED, false", "FAILED, false", "UNKNOWN, true"})
+  void leavesToAPersonWhatNobodyAnswers(RefundStatus status, boolean raised) {
+    RefundDecision decision = decide(status, fact(Observation.UNRESOLVED, null, null), GONE);
+
+    assertThat(decision.exceptions())
+        .extracting(ExceptionCase::kind)
+        .isEqualTo(raised ? List.of(ExceptionKind.UNRESOLVED) : List.of());
+    assertThat(decision.result().status()).isEqualTo(status);
+    assertThat(decision.postings()).isEmpty();
+  }
+
+  @Test
+  void takesWhatLeftForWhatWasAskedForOnAPersonsWordOnly() {
+    Money other = new Money(501, "EUR");
+    Context left = new Context(null, false, new Booked(AccountKind.REFUNDS, other));
+    Fact answer = fact(Observation.SUCCEEDED, "re_1", other);
+
+    RefundDecision person = decide(UNKNOWN, operators(answer), left);
+
+    assertThat(person.result().status()).isEqualTo(SUCCEEDED);
+    assertThat(person.result().providerRefundId()).isEqualTo("re_1");
+    assertThat(person.postings()).as("it is booked already").isEmpty();
+    assertThat(person.exceptions()).isEmpty();
+    assertThat(decide(UNKNOWN, answer, left).result().status()).isEqualTo(UNKNOWN);
+    assertThat(decide(UNKNOWN, operators(answer), NOTHING).result().status()).isEqualTo(UNKNOWN);
+    assertThat(decide(FAILED, operators(answer), left).result().status()).isEqualTo(FAILED);
+  }
+
+  private static Fact operators(Fact fact) {
+    return new Fact(
+        FactSource.OPERATOR,
+        fact.provider(),
+        fact.paymentId(),
+        fact.observation(),
+        fact.providerTransactionId(),
+        fact.amount(),
+        null,
+        fact.reference(),
+        null,
+        fact.observedAt(),
+        fact.evidence(),
+        fact.refundId());
+  }
+
+  /** An upstream hears of its refund's failure; nobody hears of a person's. */
+  @ParameterizedTest
+  @EnumSource(
+      value = Observation.class,
+      names = {"FAILED", "REFUSED"})
+  void raisesACaseWhereARefundFailsThatAPersonAskedFor(Observation observation) {
+    Fact failure = fact(observation, null, null);
+    String ours = Refund.idOfCase(7);
+
+    RefundDecision decision =
+        RefundLifecycle.decide(refund(ours, REQUESTED, null), failure.aboutRefund(ours), NOTHING);
+
+    assertThat(decision.result().status()).isEqualTo(FAILED);
+    assertThat(decision.exceptions())
+        .singleElement()
+        .satisfies(
+            one -> {
+              assertThat(one.kind()).isEqualTo(ExceptionKind.REFUND_FAILED);
+              assertThat(one.observed()).isEqualTo(ASKED);
+              assertThat(one.evidence()).containsEntry("refund_id", ours);
+            });
+    assertThat(decide(REQUESTED, failure, NOTHING).exceptions()).isEmpty();
+  }
+
   @Test
   void takesBackWhatAProvidersOwnRefundHadTaken() {
     Payment payment = Samples.payment("pay_0001", PaymentStatus.SUCCEEDED);

@@ -12,6 +12,8 @@ import io.payrelay.payments.store.BacklogStore.Waiting;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.AfterAll;
@@ -24,7 +26,8 @@ import org.junit.jupiter.api.Timeout;
 class OperationStoreIT {
 
   private static final ClaimTerms TERMS =
-      new ClaimTerms("test", Duration.ofSeconds(90), Duration.ofMinutes(10), Duration.ofDays(3));
+      new ClaimTerms(
+          "test", Duration.ofSeconds(90), Duration.ofMinutes(10), Duration.ofDays(3), true);
 
   private static PaymentsDatabase database;
 
@@ -78,13 +81,13 @@ class OperationStoreIT {
   @Test
   void opensWhatWasLeftToAPersonForQueriesOnly() {
     Claim call = claimed("reopened_1", "reopener");
-    assertThat(queryNow("reopened_1")).isTrue();
+    queryNow("reopened_1");
     // In flight: its own answer comes first, and nothing is taken back.
     finish(call, AttemptOutcome.UNKNOWN, null, null, null);
     assertThat(call.queriesOnly()).isFalse();
 
-    assertThat(queryNow("reopened_1")).isTrue();
-    assertThat(queryNow("reopened_1")).isTrue();
+    queryNow("reopened_1");
+    queryNow("reopened_1");
 
     Claim query = claim("reopener").get(0);
     assertThat(query.action()).isEqualTo(OperationAction.QUERY);
@@ -97,8 +100,88 @@ class OperationStoreIT {
     assertThatThrownBy(() -> update("queries_only = false WHERE payment_id = 'reopened_1'"))
         .hasMessageContaining("nothing is sent under it any more");
     settle("reopened_1");
-    assertThat(queryNow("reopened_1")).isFalse();
-    assertThat(queryNow("nobody_001")).isFalse();
+    queryNow("reopened_1");
+    assertThat(claim("reopener")).isEmpty();
+  }
+
+  /** After a backup was restored there may have been a call that nobody here knows of. */
+  @Test
+  void countsAKeyFromTheRequestWhereNobodyCanBeAskedWhatAnEarlierCallDid() {
+    for (String asked : List.of("asked", "unasked")) {
+      requestedAgo(asked + "_young", asked, "9 minutes");
+      requestedAgo(asked + "_old", asked, "11 minutes");
+    }
+
+    List<Claim> claims = new ArrayList<>(claim("asked"));
+    claims.addAll(
+        database
+            .worker
+            .jdbi()
+            .inTransaction(
+                tx ->
+                    operations.claim(
+                        tx,
+                        "unasked",
+                        10,
+                        new ClaimTerms(
+                            "test",
+                            TERMS.lease(),
+                            TERMS.keySafe(),
+                            TERMS.resolveHorizon(),
+                            /* asks= */ false))));
+
+    Map<String, Claim> byPayment = new HashMap<>();
+    claims.forEach(claim -> byPayment.put(claim.paymentId(), claim));
+    assertThat(byPayment)
+        .hasSize(4)
+        .allSatisfy(
+            (id, claim) ->
+                assertThat(claim.action())
+                    .as(id)
+                    .isEqualTo(id.endsWith("old") ? OperationAction.QUERY : OperationAction.CALL));
+    assertThat(byPayment.get("asked_young").keySafeLeft()).isGreaterThan(Duration.ofMinutes(9));
+    assertThat(byPayment.get("unasked_young").keySafeLeft()).isLessThan(Duration.ofMinutes(1));
+  }
+
+  private void requestedAgo(String id, String provider, String age) {
+    database
+        .owner
+        .jdbi()
+        .useHandle(
+            handle ->
+                handle.execute(
+                    """
+                    INSERT INTO payrelay.payment (payment_id, merchant, merchant_order_id, provider, amount_minor,
+                      currency, created_at)
+                    VALUES (?, 'shop', ?, ?, 1250, 'EUR', clock_timestamp() - ?::interval)
+                    """,
+                    id,
+                    id,
+                    provider,
+                    age));
+    operation(id, provider);
+  }
+
+  @Test
+  void renewsOnlyAttemptsThatAreStillOurs() {
+    Claim ours = claimed("renewed_01", "renewer");
+    Claim done = claimed("renewed_02", "renewer");
+    finish(done, AttemptOutcome.UNKNOWN, null, null, null);
+
+    database
+        .worker
+        .jdbi()
+        .useTransaction(
+            tx ->
+                operations.renew(
+                    tx, List.of(ours.attemptId(), done.attemptId()), Duration.ofHours(5)));
+
+    assertThat(
+            database.column(
+                "SELECT (lease_until > now() + interval '4 hours')::text FROM payrelay.attempt"
+                    + " WHERE attempt_id IN (%d, %d) ORDER BY attempt_id"
+                        .formatted(ours.attemptId(), done.attemptId())))
+        .containsExactly("true", "false");
   }
 
   @Test
@@ -128,6 +211,17 @@ class OperationStoreIT {
     assertThat(bodies("wiped_002")).isEqualTo("0 true 0");
     assertThat(bodies("waiting_01")).isEqualTo("4 false 1");
     assertThat(database.value(digest + " WHERE payment_id = 'wiped_001'")).isEqualTo(before);
+    // Somebody contradicts the end, and the provider is asked: that answer has its own time.
+    database
+        .ingest
+        .jdbi()
+        .useTransaction(tx -> operations.queryThoughSettled(tx, List.of("wiped_002")));
+    finish(claim("wiper").get(0), AttemptOutcome.NOT_FOUND, null, null, null);
+    assertThat(wipe(Duration.ofHours(1), 10)).isZero();
+    assertThat(bodies("wiped_002")).isEqualTo("0 true 1");
+    assertThat(wipe(Duration.ZERO, 10)).isEqualTo(1);
+    assertThat(bodies("wiped_002")).isEqualTo("0 true 0");
+    assertThat(wipe(Duration.ZERO, 10)).isZero();
     assertThatThrownBy(() -> update("wiped_at = NULL WHERE payment_id = 'wiped_001'"))
         .hasMessageContaining("its bytes for good");
     assertThatThrownBy(
@@ -170,11 +264,15 @@ class OperationStoreIT {
   }
 
   private static Map<String, Waiting> backlog(Duration near) {
-    return database.worker.jdbi().inTransaction(tx -> new BacklogStore().byProvider(tx, near));
+    return database.worker.jdbi().inTransaction(tx -> new BacklogStore().charges(tx, near));
   }
 
   private void accept(String id, String provider) {
     database.requestFrom(provider, id, 1250);
+    operation(id, provider);
+  }
+
+  private void operation(String id, String provider) {
     database
         .worker
         .jdbi()
@@ -226,11 +324,8 @@ class OperationStoreIT {
         .isEqualTo(1);
   }
 
-  private static boolean queryNow(String id) {
-    return database
-        .ingest
-        .jdbi()
-        .<Boolean, RuntimeException>inTransaction(tx -> new OperationStore().queryNow(tx, id));
+  private static void queryNow(String id) {
+    database.ingest.jdbi().useTransaction(tx -> new OperationStore().queryNow(tx, List.of(id)));
   }
 
   private static int wipe(Duration olderThan, int limit) {

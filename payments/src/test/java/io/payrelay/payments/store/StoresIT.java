@@ -177,6 +177,40 @@ class StoresIT {
     assertThat(due(id)).isEqualTo("none");
   }
 
+  /** As for charges: what a refund's end is asked about, an older answer does not settle. */
+  @Test
+  void asksAgainWhereARefundsHintCameWhileTheAnswerWasOnItsWay() {
+    String id = database.request("hinted_01", 5);
+    database
+        .owner
+        .jdbi()
+        .useHandle(
+            handle ->
+                handle.execute(
+                    """
+                    INSERT INTO payrelay.ledger_account VALUES ('hr', 'PROVIDER_RECEIVABLE', 'simulator', 'EUR'),
+                      ('hc', 'CUSTOMER_PAYMENTS', 'simulator', 'EUR');
+                    WITH p AS (INSERT INTO payrelay.ledger_posting (business_key, kind, payment_id, event_at)
+                      VALUES ('capture:simulator:ch_h', 'CAPTURE', 'hinted_01', now()) RETURNING posting_id)
+                    INSERT INTO payrelay.ledger_entry SELECT posting_id, 1, 'hr', 'DEBIT', 5, 'EUR' FROM p
+                    UNION ALL SELECT posting_id, 2, 'hc', 'CREDIT', 5, 'EUR' FROM p;
+                    SELECT payrelay.request_refund('refund_h1', 'hinted_01', 5, 'EUR');
+                    INSERT INTO payrelay.operation (payment_id, refund_id, kind, provider, idempotency_key,
+                      request_body, request_digest, call_count, next_action, next_action_at)
+                    VALUES ('hinted_01', 'refund_h1', 'REFUND', 'simulator', 'refund_h1', 'b', sha256('b'), 1,
+                      'QUERY', now())
+                    """));
+    RefundOperationStore refunds = new RefundOperationStore();
+    List<Claim> first = claim(id);
+    database.ingest.jdbi().useTransaction(tx -> refunds.queryNow(tx, "refund_h1"));
+
+    finish(first, AttemptOutcome.SUCCEEDED, null);
+    assertThat(due(id)).isEqualTo("QUERY true");
+    finish(claim(id), AttemptOutcome.SUCCEEDED, null);
+
+    assertThat(due(id)).isEqualTo("none");
+  }
+
   private static void queryThoughSettled(String paymentId) {
     database
         .ingest
@@ -193,7 +227,7 @@ class StoresIT {
 
   private static List<Claim> claim(String... paymentIds) {
     Duration minute = Duration.ofMinutes(1);
-    ClaimTerms terms = new ClaimTerms("test", minute, minute, minute);
+    ClaimTerms terms = new ClaimTerms("test", minute, minute, minute, true);
     List<String> ours = List.of(paymentIds);
     return database
         .worker

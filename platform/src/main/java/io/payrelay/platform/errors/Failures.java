@@ -65,6 +65,11 @@ public final class Failures {
     return state != null && (state.equals("23505") || state.startsWith("40"));
   }
 
+  /** Did it wait for somebody else's lock for as long as it may? Nothing is wrong with the item. */
+  public static boolean waitedForALock(Throwable failure) {
+    return "55P03".equals(sqlState(failure));
+  }
+
   private static boolean saysWhatItIs(Throwable failure) {
     Throwable cause = failure;
     for (int depth = 0; cause != null && depth < CAUSE_DEPTH_MAX; depth++) {

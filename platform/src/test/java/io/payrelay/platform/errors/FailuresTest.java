@@ -79,6 +79,7 @@ class FailuresTest {
     "08006, false, false",
     "53100, false, false",
     "57014, false, false",
+    "55P03, false, false",
     "XX001, false, false"
   })
   void tellsTheItemsTroubleFromEverybodys(String sqlState, boolean one, boolean moment) {
@@ -86,6 +87,7 @@ class FailuresTest {
 
     assertThat(Failures.concernsOne(failure)).isEqualTo(one);
     assertThat(Failures.ofTheMoment(failure)).isEqualTo(moment);
+    assertThat(Failures.waitedForALock(failure)).isEqualTo(sqlState.equals("55P03"));
     assertThat(Failures.concernsOne(new IllegalStateException("a bug of ours"))).isTrue();
     assertThat(Failures.concernsOne(new PayrelayException(FATAL, "says what it is"))).isFalse();
   }
