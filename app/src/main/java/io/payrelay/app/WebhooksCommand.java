@@ -203,10 +203,7 @@ final class WebhooksCommand implements Runnable {
           }
           WebhookDesk desk =
               new WebhookDesk(
-                  jdbi,
-                  readers,
-                  Clock.systemUTC(),
-                  settings.read(IngestConfig.PARK_LIMIT));
+                  jdbi, readers, Clock.systemUTC(), settings.read(IngestConfig.PARK_LIMIT));
           List<WebhookRows.Key> keys =
               jdbi.withHandle(tx -> WebhookRows.keys(tx, which.filter(chosen, false, maxEvents)));
           return execute(desk, keys, person);
@@ -285,10 +282,7 @@ final class WebhooksCommand implements Runnable {
   }
 
   private static Optional<Disposition> reprocessed(
-      WebhookDesk desk,
-      WebhookRows.Key key,
-      Person person,
-      Map<Disposition, AtomicLong> before) {
+      WebhookDesk desk, WebhookRows.Key key, Person person, Map<Disposition, AtomicLong> before) {
     try {
       return desk.reprocess(key.provider(), key.eventId(), person);
     } catch (PayrelayException e) {

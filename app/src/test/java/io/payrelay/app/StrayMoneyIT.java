@@ -48,7 +48,11 @@ class StrayMoneyIT {
     assertThat(fixture.resolve(unread, "--refund").err())
         .contains("Events [evt_odd] of simulator name transaction ch_odd and cannot be read");
 
-    assertThat(fixture.resolve(all, "--adopt", "--payment-id", "pay_all", "--merchant", "m", "--order", "o").out())
+    assertThat(
+            fixture
+                .resolve(
+                    all, "--adopt", "--payment-id", "pay_all", "--merchant", "m", "--order", "o")
+                .out())
         .contains("is payment pay_all now");
     assertThat(
             fixture.text(

@@ -32,7 +32,9 @@ final class CreatedAt {
 
   /** What is told of the row: its own time, or now where that cannot be true. */
   static final String TOLD_USEC_SQL =
-      "(extract(epoch FROM CASE WHEN " + TRUE_SQL + " THEN created_at ELSE now() END) * 1000000)::bigint";
+      "(extract(epoch FROM CASE WHEN "
+          + TRUE_SQL
+          + " THEN created_at ELSE now() END) * 1000000)::bigint";
 
   private CreatedAt() {}
 

@@ -62,6 +62,7 @@ final class WorkerChaosSystemTest {
           .as("the named points are reached, too")
           .isLessThan(kills);
       assertThat(report.path("payments").asLong()).isGreaterThan(10L * kills);
+      assertThat(report.path("refunds").asLong()).isPositive();
       for (String zero :
           new String[] {
             "unresolved",
@@ -73,7 +74,13 @@ final class WorkerChaosSystemTest {
             "duplicate_status_events",
             "ledger_differences",
             "exception_cases",
-            "unexpected_exits"
+            "unresolved_refunds",
+            "refunds_beyond_captured",
+            "double_refunds",
+            "refund_differences",
+            "refunds_returned_without_case",
+            "missing_refund_events",
+            "own_exits"
           }) {
         assertThat(report.path(zero).asLong(-1)).as(zero).isZero();
       }

@@ -50,8 +50,7 @@ public final class ParkedMatcher implements Worker {
 
     private static final Duration LOCK_MAX = Duration.ofMillis(250);
 
-    static final Manner COMMAND =
-        new Manner(Duration.ofSeconds(30), Duration.ofSeconds(5), true);
+    static final Manner COMMAND = new Manner(Duration.ofSeconds(30), Duration.ofSeconds(5), true);
 
     static Manner loop(Duration statementMax) {
       Duration lockMax = statementMax.compareTo(LOCK_MAX) < 0 ? statementMax : LOCK_MAX;
@@ -95,7 +94,8 @@ public final class ParkedMatcher implements Worker {
       StoredEvent event, Applier.Applied applied, boolean written, @Nullable String left) {
 
     static Done asItIs(StoredEvent event, @Nullable String left) {
-      return new Done(event, new Applier.Applied(event.disposition(), left, null, null), false, left);
+      return new Done(
+          event, new Applier.Applied(event.disposition(), left, null, null), false, left);
     }
 
     Disposition disposition() {
@@ -257,9 +257,7 @@ public final class ParkedMatcher implements Worker {
     WebhookAdapter adapter = adapters.get(event.provider());
     if (adapter == null) {
       String reason = "no adapter for this provider";
-      return manner.byHand()
-          ? Done.asItIs(event, reason)
-          : failed(tx, event, reason, witness);
+      return manner.byHand() ? Done.asItIs(event, reason) : failed(tx, event, reason, witness);
     }
     WebhookEvent read;
     try {
@@ -353,8 +351,7 @@ public final class ParkedMatcher implements Worker {
     return jdbi.inTransaction(
         tx -> {
           bound(tx);
-          StoredEvent locked =
-              events.lock(tx, event.provider(), event.eventId()).orElse(null);
+          StoredEvent locked = events.lock(tx, event.provider(), event.eventId()).orElse(null);
           // Whoever came between has decided: that it failed here says nothing of what he did.
           return locked == null || locked.disposition() != event.disposition()
               ? Done.asItIs(locked == null ? event : locked, null)

@@ -36,7 +36,7 @@ class ParkedMatcherIT {
     fixture =
         IngestFixture.start(
             Map.of(
-                "PAYRELAY_INGEST_PARK_DELAY_FIRST_MS", "1",
+                "PAYRELAY_INGEST_PARK_DELAY_FIRST_MS", "60000",
                 "PAYRELAY_INGEST_MATCH_INTERVAL_MS", "60000"),
             IngestFaults.NONE);
   }
@@ -61,6 +61,9 @@ class ParkedMatcherIT {
     String id = newEventId();
     assertThat(fixture.send(id, event("charge.succeeded", payment))).isEqualTo(204);
     assertThat(fixture.disposition(id)).isEqualTo("PARKED");
+    fixture.execute(
+        "UPDATE payrelay.provider_event SET next_match_at = clock_timestamp() WHERE event_id = ?",
+        id);
     return id;
   }
 
@@ -107,7 +110,8 @@ class ParkedMatcherIT {
     Jdbi raced =
         Jdbi.create(
             () -> {
-              // The first transaction has failed; before its failure is written another one decides.
+              // The first transaction has failed; before its failure is written another one
+              // decides.
               if (opened.incrementAndGet() == 2) {
                 fixture.execute(
                     "UPDATE payrelay.provider_event SET disposition = 'APPLIED', next_match_at = NULL"
@@ -143,9 +147,11 @@ class ParkedMatcherIT {
 
   /** A bug of ours. */
   private static WebhookAdapter unreading() {
-    return changed("read", () -> {
-      throw new IllegalStateException("a bug");
-    });
+    return changed(
+        "read",
+        () -> {
+          throw new IllegalStateException("a bug");
+        });
   }
 
   private static WebhookAdapter named(String name) {

@@ -39,6 +39,20 @@ public final class Shop {
     }
   }
 
+  /** Asks for a refund of a payment. */
+  void refund(String paymentId, long amountMinor, String currency) {
+    jdbi.useTransaction(
+        tx ->
+            tx.createQuery(
+                    "SELECT payrelay.request_refund(:refund_id, :id, :amount_minor, :currency)")
+                .bind("refund_id", "ref" + paymentId.substring("pay".length()))
+                .bind("id", paymentId)
+                .bind("amount_minor", amountMinor)
+                .bind("currency", currency)
+                .mapTo(String.class)
+                .one());
+  }
+
   /** The id of the payment with that number. */
   public String paymentId(int number) {
     return String.format(Locale.ROOT, "pay_%d_%06d", seed, number);

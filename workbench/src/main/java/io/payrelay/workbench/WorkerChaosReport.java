@@ -16,7 +16,7 @@ import java.util.Map;
  * @param freezes processes that were stopped for longer than their leases, and woken
  * @param abandonedAttempts calls whose lease ended before their outcome was written
  * @param providerQueries what the provider was asked
- * @param unexpectedExits workers that ended without being killed
+ * @param ownExits workers that ended without being killed by us
  * @param converged false: after the limit something was still open
  * @param offenders the first payments that have no end, or whose money and status differ
  */
@@ -27,7 +27,7 @@ record WorkerChaosReport(
     @JsonProperty("freezes") long freezes,
     @JsonProperty("abandoned_attempts") long abandonedAttempts,
     @JsonProperty("provider_queries") long providerQueries,
-    @JsonProperty("unexpected_exits") long unexpectedExits,
+    @JsonProperty("own_exits") long ownExits,
     @JsonProperty("converged") boolean converged,
     @JsonProperty("learn_by") LearnBy learnBy,
     @JsonProperty("seed") long seed,
@@ -36,7 +36,7 @@ record WorkerChaosReport(
   /** Zeros are the only pass. */
   @JsonIgnore
   boolean passed() {
-    return report.violations().isEmpty() && unexpectedExits == 0 && converged;
+    return report.violations().isEmpty() && ownExits == 0 && converged;
   }
 
   /** For a person. */
@@ -59,12 +59,13 @@ record WorkerChaosReport(
     Summary.row(out, "payments FAILED (declined)", report.failed());
     Summary.row(out, "charges at the provider", report.providerCharges());
     Summary.row(out, "status events", report.statusEvents());
+    Summary.refunds(out, report.refunds());
     Summary.row(out, "attempts whose lease ended", abandonedAttempts);
     Summary.row(out, "queries what became of a call", providerQueries);
     Summary.row(out, "webhooks received", report.webhooksReceived());
     out.println();
     Summary.invariants(out, report);
-    Summary.must(out, "workers that ended by themselves", unexpectedExits);
+    Summary.must(out, "workers that ended by themselves", ownExits);
     offenders.forEach(offender -> out.println("  " + offender));
     if (!converged) {
       out.println("  Not everything came to its end in time.");
