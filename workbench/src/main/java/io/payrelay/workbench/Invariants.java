@@ -12,8 +12,8 @@ import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.Jdbi;
 
 /**
- * Everything that must hold after any run, with whatever faults (DESIGN section 1): the one place.
- * Used by the demo and by every system test. Stateless but for its database.
+ * Everything that must hold after any run, with whatever faults, as README.md promises: the one
+ * place. Used by the demo and by every system test. Stateless but for its database.
  */
 public final class Invariants {
 
