@@ -73,10 +73,12 @@ class ParkedMatcherIT {
     String second = parked("pay_free_1");
     fixture.payment("pay_busy_1");
     fixture.payment("pay_free_1");
-    ParkedMatcher matcher = matcher(fixture.owner, IngestFixture.adapter());
+    // Another one than the lock's: on one thread Jdbi would take the same connection.
+    Jdbi jdbi = Jdbi.create(fixture.connections);
+    ParkedMatcher matcher = matcher(jdbi, IngestFixture.adapter());
     ParkedMatcher byHand =
         ParkedMatcher.forCommands(
-            fixture.owner, List.of(IngestFixture.adapter()), InstantSource.system(), PARK);
+            jdbi, List.of(IngestFixture.adapter()), InstantSource.system(), PARK);
 
     fixture.owner.useTransaction(
         tx -> {

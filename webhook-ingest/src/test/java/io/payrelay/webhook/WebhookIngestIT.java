@@ -334,9 +334,7 @@ class WebhookIngestIT {
     assertThat(fixture.ingest.reprocess("simulator", "evt_none")).isEmpty();
   }
 
-  /**
-   * As in statamic-cargo PR 195: a late save of the call's own answer overwrote the webhook.
-   */
+  /** As in statamic-cargo PR 195: a late save of the call's own answer overwrote the webhook. */
   @Test
   void keepsTheWebhooksSuccessWhereTheAnswerOfTheCallIsWrittenLater() {
     String payment = fixture.payment();
