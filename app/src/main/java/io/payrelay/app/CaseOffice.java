@@ -91,8 +91,12 @@ final class CaseOffice {
   }
 
   private Done resolve(Handle tx, long caseId, CaseResolution resolution, Person person) {
-    CaseDesk.Resolved resolved = desk.resolve(tx, caseId, resolution, person, clock.instant());
-    List<String> sentences = new ArrayList<>(resolved.did());
+    StrayRefund stray =
+        StrayRefund.bounded(tx, webhooks, cases.find(tx, caseId).orElse(null), resolution);
+    CaseDesk.Resolved resolved =
+        desk.resolve(tx, caseId, stray.resolution(), person, clock.instant());
+    List<String> sentences = new ArrayList<>(stray.sentences());
+    sentences.addAll(resolved.did());
     CaseDesk.Adopted adopted = resolved.adopted();
     if (adopted != null) {
       List<String> due =

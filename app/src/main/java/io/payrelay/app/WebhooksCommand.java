@@ -2,8 +2,12 @@ package io.payrelay.app;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.payrelay.payments.store.Person;
+import io.payrelay.platform.config.Settings;
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.PayrelayException;
+import io.payrelay.providers.WebhookAdapter;
+import io.payrelay.providers.generic.GenericConfig;
+import io.payrelay.providers.stripe.StripeWebhookConfig;
 import io.payrelay.webhook.Disposition;
 import io.payrelay.webhook.IngestConfig;
 import io.payrelay.webhook.WebhookDesk;
@@ -14,7 +18,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jdbi.v3.core.Jdbi;
 import org.jspecify.annotations.Nullable;
@@ -187,7 +194,8 @@ final class WebhooksCommand implements Runnable {
         parent.environment(),
         "webhooks",
         (jdbi, settings) -> {
-          tellPlan(jdbi, which, chosen);
+          List<WebhookAdapter> readers = Parts.webhookReaders(settings);
+          refuseUnread(tellPlan(jdbi, which, chosen), readers, settings);
           if (!execute) {
             spec.commandLine().getOut().println("nothing was done: add --execute");
             spec.commandLine().getOut().flush();
@@ -195,10 +203,7 @@ final class WebhooksCommand implements Runnable {
           }
           WebhookDesk desk =
               new WebhookDesk(
-                  jdbi,
-                  Parts.webhookReaders(settings),
-                  Clock.systemUTC(),
-                  settings.read(IngestConfig.PARK_LIMIT));
+                  jdbi, readers, Clock.systemUTC(), settings.read(IngestConfig.PARK_LIMIT));
           List<WebhookRows.Key> keys =
               jdbi.withHandle(tx -> WebhookRows.keys(tx, which.filter(chosen, false, maxEvents)));
           return execute(desk, keys, person);
@@ -209,11 +214,13 @@ final class WebhooksCommand implements Runnable {
     return Objects.requireNonNull(row.get(column), column).toString();
   }
 
-  private void tellPlan(Jdbi jdbi, Which which, List<Disposition> chosen) {
+  /** Says what would be done, and returns whose events they are. */
+  private Set<String> tellPlan(Jdbi jdbi, Which which, List<Disposition> chosen) {
     PrintWriter out = spec.commandLine().getOut();
     List<Map<String, Object>> all =
         jdbi.withHandle(
             tx -> WebhookRows.counts(tx, which.filter(List.of(), true, Integer.MAX_VALUE)));
+    Set<String> providers = new TreeSet<>();
     long applied = 0;
     for (Map<String, Object> row : all) {
       Disposition disposition = Disposition.valueOf(text(row, "disposition"));
@@ -222,6 +229,7 @@ final class WebhooksCommand implements Runnable {
       if (!chosen.contains(disposition)) {
         applied += events;
       } else {
+        providers.add(text(row, "provider"));
         out.println(
             "%s %s: %d%s, received %s to %s"
                 .formatted(
@@ -237,13 +245,31 @@ final class WebhooksCommand implements Runnable {
       out.println(applied + " others are left as they are");
     }
     out.flush();
+    return providers;
+  }
+
+  /** With other settings than the ingest's an event would be read as something else, or not. */
+  private static void refuseUnread(
+      Set<String> providers, List<WebhookAdapter> readers, Settings settings) {
+    Set<String> unread = new TreeSet<>(providers);
+    readers.forEach(reader -> unread.remove(reader.name()));
+    if (!unread.isEmpty()) {
+      throw new PayrelayException(
+          Category.REJECTED,
+          "Events of %s cannot be read here, because %s is \"%s\": set it, and %s, as the ingest has them, or name --provider. Nothing was done"
+              .formatted(
+                  String.join(", ", unread),
+                  GenericConfig.NAME.name(),
+                  settings.read(GenericConfig.NAME),
+                  GenericConfig.QUERIES.name()));
+    }
   }
 
   private int execute(WebhookDesk desk, List<WebhookRows.Key> keys, Person person) {
     PrintWriter out = spec.commandLine().getOut();
     Map<Disposition, AtomicLong> became = new TreeMap<>();
     for (WebhookRows.Key key : keys) {
-      desk.reprocess(key.provider(), key.eventId(), person)
+      reprocessed(desk, key, person, became)
           .ifPresent(
               after -> became.computeIfAbsent(after, any -> new AtomicLong()).incrementAndGet());
     }
@@ -253,6 +279,23 @@ final class WebhooksCommand implements Runnable {
             .formatted(became.values().stream().mapToLong(AtomicLong::get).sum(), keys.size()));
     out.flush();
     return became.containsKey(Disposition.FAILED) ? CommandLines.EXIT_FATAL : 0;
+  }
+
+  private static Optional<Disposition> reprocessed(
+      WebhookDesk desk, WebhookRows.Key key, Person person, Map<Disposition, AtomicLong> before) {
+    try {
+      return desk.reprocess(key.provider(), key.eventId(), person);
+    } catch (PayrelayException e) {
+      throw new PayrelayException(
+          e.category(),
+          "%s. Compare %s and %s with the ingest's. %d events were reprocessed before it"
+              .formatted(
+                  e.getMessage(),
+                  StripeWebhookConfig.LIVE_MODE.name(),
+                  StripeWebhookConfig.ACCOUNT.name(),
+                  before.values().stream().mapToLong(AtomicLong::get).sum()),
+          e);
+    }
   }
 
   private static Which orAll(@Nullable Which which) {

@@ -62,6 +62,17 @@ final class OperatorFixture {
   }
 
   Result run(String... arguments) {
+    return run(environment, arguments);
+  }
+
+  /** With another setting than the ingest has. */
+  Result runWith(String variable, String value, String... arguments) {
+    Map<String, String> other = new HashMap<>(environment);
+    other.put(variable, value);
+    return run(other, arguments);
+  }
+
+  private static Result run(Map<String, String> environment, String... arguments) {
     StringWriter out = new StringWriter();
     StringWriter err = new StringWriter();
     CommandLine commandLine = CommandLines.of(new PayrelayCommand(environment));

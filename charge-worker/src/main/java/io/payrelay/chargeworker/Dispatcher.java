@@ -131,7 +131,8 @@ final class Dispatcher implements Worker {
   }
 
   private static ChargeRef charge(Claim claim) {
-    return new ChargeRef(claim.paymentId(), claim.providerReference(), claim.requestedAt());
+    return new ChargeRef(
+        claim.paymentId(), claim.providerReference(), claim.requestedAt(), claim.sinceLastCall());
   }
 
   /**

@@ -79,7 +79,7 @@ class StripeSignaturesTest {
         .isEqualTo(WebhookVerdict.DOES_NOT_FIT);
   }
 
-  /** Scenario 25; ten years ahead is what Stripe's library accepts. */
+  /** Ten years ahead is what Stripe's library accepts. */
   @ParameterizedTest
   @CsvSource({
     "-299, true",
@@ -158,7 +158,7 @@ class StripeSignaturesTest {
     assertThat(verify("v0=" + mac + "," + good, BODY)).isInstanceOf(Authentic.class);
   }
 
-  /** Scenario 23: the same JSON in other bytes. */
+  /** The same JSON in other bytes. */
   @ParameterizedTest
   @ValueSource(
       strings = {

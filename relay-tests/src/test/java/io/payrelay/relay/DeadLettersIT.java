@@ -14,6 +14,7 @@ import io.payrelay.schemas.EventCodec;
 import io.payrelay.schemas.Topic;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.sql.Connection;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -280,6 +281,37 @@ class DeadLettersIT {
         assertThat(desk.list(new DeadLetters.Filter(50, null, "gap", null, null, null, true)))
             .isEmpty();
       }
+    }
+  }
+
+  @Test
+  void whatKafkaLostOfTheTopicHoldsTheOutboxUntilSomebodyHasLooked() throws Exception {
+    try (RelayFixture fixture = RelayFixture.shared().prepared();
+        Connection connection = fixture.connect()) {
+      DeadLetterLog log = new DeadLetterLog(fixture.kafka());
+      log.catchUp(connection);
+      // As if there had been more before an unclean election.
+      fixture.execute(
+          "UPDATE payrelay.dead_letter_progress SET next_offset = next_offset + 1000000");
+      for (int round = 0; round < 2; round++) {
+        assertThatThrownBy(() -> log.catchUp(connection)).hasMessageContaining("has lost records");
+      }
+      assertThat(
+              fixture.query(
+                  "SELECT count(*) FROM payrelay.unresolved_dead_letter WHERE source = 'gap'"))
+          .isEqualTo("1");
+
+      // The topic has grown past what was lost.
+      fixture.execute(
+          "UPDATE payrelay.dead_letter_progress SET next_offset = next_offset - 1000001");
+      log.catchUp(connection);
+
+      assertThat(
+              fixture.query(
+                  "SELECT source || ' ' || reason FROM payrelay.unresolved_dead_letter"
+                      + " WHERE source = 'gap'"))
+          .startsWith("gap Kafka lost offsets")
+          .contains("is not noted");
     }
   }
 

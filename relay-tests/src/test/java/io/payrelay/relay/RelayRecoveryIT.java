@@ -319,6 +319,8 @@ class RelayRecoveryIT {
       for (int i = 0; i < 3; i++) {
         one(connection, aggregate);
       }
+      allowAnyTime(fixture);
+      one(connection, aggregate, "'infinity'");
       fixture.publish(3, 3);
       TopicPartition partition = new TopicPartition(Topic.CHARGE_REQUESTS, partition(aggregate));
       admin.deleteRecords(Map.of(partition, RecordsToDelete.beforeOffset(-1))).all().get();
@@ -330,7 +332,8 @@ class RelayRecoveryIT {
       assertThat(planned.refusal())
           .contains("Kafka has deleted records of " + partition)
           .contains("after the bound " + done.minus(Duration.ofHours(24)))
-          .contains("whether 3 of the missing rows");
+          .contains("whether 3 of the missing rows")
+          .contains("The created_at of 1, event ids");
       assertThatThrownBy(fixture::execute).hasMessageContaining("Kafka has deleted records of");
       assertThat(fixture.slotExists()).isFalse();
 
@@ -340,10 +343,52 @@ class RelayRecoveryIT {
               .execute(
                   new RecoveryOptions(
                       RecoveryOptions.LONGEST_TRANSACTION_DEFAULT, null, true, false));
-      assertThat(report.missing()).isEqualTo(4 + 3);
+      assertThat(report.missing()).isEqualTo(4 + 3 + 1);
       OutboxOracle.Verdict verdict = fixture.verdictAfterStreamingOn();
       assertThat(verdict.lost()).isZero();
-      assertThat(verdict.duplicated()).as("what nobody could decide").isEqualTo(3);
+      assertThat(verdict.duplicated()).as("what nobody could decide").isEqualTo(3 + 1);
+    }
+  }
+
+  @Test
+  void rowsWhoseTimeCannotBeTrueAreNeitherLostNorInTheWay() throws Exception {
+    List<String> times = List.of("'infinity'", "'-infinity'", "'1970-01-02'", "'2300-01-01'");
+    try (RecoveryFixture fixture = RecoveryFixture.prepared();
+        Connection connection = fixture.relay.connect()) {
+      allowAnyTime(fixture);
+      for (String time : times) {
+        one(connection, "a1", time);
+      }
+      fixture.publish(2, 2);
+      fixture.dropSlot();
+      for (String time : times) {
+        one(connection, "a2", time);
+      }
+      // The upkeep gives them another home instead of stopping at them; the relay's own has begun.
+      fixture.relay.execute(
+          "UPDATE payrelay.outbox_detached SET detached_at = now() - interval '25 hours'");
+      assertThat(fixture.relay.query("SELECT payrelay.rotate_outbox_default(7, 2000)")).isNotNull();
+      assertThat(fixture.relay.query("SELECT count(*) FROM payrelay.detached_outbox_rows()"))
+          .isEqualTo("8");
+      for (String time : times) {
+        one(connection, "a3", time);
+      }
+      assertThat(
+              fixture
+                  .republisher()
+                  .plan(
+                      new RepublishSelection(
+                          Instant.parse("1969-01-01T00:00:00Z"), Instant.now(), List.of(), 99))
+                  .byType())
+          .isEqualTo(Map.of("payrelay.charge-requests ChargeRequested", 4L + 3L));
+
+      RecoveryReport report = fixture.execute();
+
+      assertThat(report.missing()).isEqualTo(8);
+      assertThat(report.rows()).isEqualTo(12 + 4);
+      OutboxOracle.Verdict verdict = fixture.verdictAfterStreamingOn();
+      assertThat(verdict.lost() + verdict.duplicated()).as("%s", verdict).isZero();
+      assertThat(verdict.invented()).as("taken out of the table").isEqualTo(8);
     }
   }
 
@@ -405,16 +450,26 @@ class RelayRecoveryIT {
   }
 
   private static void one(Connection connection, String aggregate) throws Exception {
+    one(connection, aggregate, "now()");
+  }
+
+  private static void one(Connection connection, String aggregate, String createdAt)
+      throws Exception {
     try (Statement statement = connection.createStatement()) {
       statement.execute(
           """
-          INSERT INTO payrelay.outbox (aggregate_type, aggregate_id, event_type, payload)
+          INSERT INTO payrelay.outbox (aggregate_type, aggregate_id, event_type, payload, created_at)
           SELECT 'payment', '%s', 'ChargeRequested', json_build_object(
             'payment_id', 'p', 'merchant', 'm', 'merchant_order_id', 'o', 'provider', 'x',
-            'amount_minor', count(*), 'currency', 'EUR') FROM payrelay.outbox
+            'amount_minor', count(*), 'currency', 'EUR'), %s FROM payrelay.outbox
           """
-              .formatted(aggregate));
+              .formatted(aggregate, createdAt));
     }
+  }
+
+  /** As it was before the table bounded it. */
+  private static void allowAnyTime(RecoveryFixture fixture) throws Exception {
+    fixture.relay.execute("DROP TRIGGER created_at_range ON payrelay.outbox");
   }
 
   private static void insertUnchecked(RecoveryFixture fixture, Connection connection) {

@@ -39,6 +39,12 @@ final class DeadLetterLog {
   private static final Duration POLL = Duration.ofMillis(200);
   private static final int RECORDS_IN_TRANSACTION_MAX = 200;
 
+  private static final String IS_GAP =
+      """
+      SELECT count(*) FROM payrelay.dead_letter
+      WHERE topic_id = ? AND topic_offset = ? AND source = 'gap'
+      """;
+
   private final KafkaConfig kafka;
 
   private record Ends(String topicId, long start, long end) {}
@@ -63,6 +69,7 @@ final class DeadLetterLog {
       ends = ends();
     }
     if (ends.end() < next) {
+      noteLoss(connection, ends, next);
       throw new PayrelayException(
           Category.FATAL,
           "Topic %s ends at offset %d and was read to %d before: Kafka has lost records; nothing is dropped from the outbox until somebody has looked"
@@ -235,6 +242,37 @@ final class DeadLetterLog {
     }
   }
 
+  /**
+   * Once: offsets up to the known end are given anew, to records that nobody would read. The gap
+   * holds every day of the outbox until a person has looked, also when the topic has grown past it.
+   */
+  private static void noteLoss(Connection connection, Ends ends, long known) throws SQLException {
+    connection.setAutoCommit(false);
+    try {
+      if (lockProgress(connection, ends.topicId()) == known
+          && number(connection, IS_GAP, ends.topicId(), known - 1) == 0) {
+        insert(
+            connection,
+            ends.topicId(),
+            known,
+            now(connection),
+            "gap",
+            null,
+            null,
+            null,
+            null,
+            "gap",
+            "Kafka lost offsets %d to %d after they were noted (an unclean election): what it keeps there and at offset %d from now on is not noted"
+                .formatted(ends.end(), known - 1, known));
+        moveProgress(connection, ends.topicId(), known + 1);
+      }
+      connection.commit();
+    } finally {
+      connection.rollback();
+      connection.setAutoCommit(true);
+    }
+  }
+
   private static void insert(
       Connection connection, String topicId, long offset, @Nullable Object... columns)
       throws SQLException {
@@ -279,10 +317,13 @@ final class DeadLetterLog {
         topicId);
   }
 
-  private static long number(Connection connection, String sql, String topicId)
+  private static long number(Connection connection, String sql, String topicId, long... offsets)
       throws SQLException {
     try (PreparedStatement statement = connection.prepareStatement(sql)) {
       statement.setString(1, topicId);
+      for (int i = 0; i < offsets.length; i++) {
+        statement.setLong(i + 2, offsets[i]);
+      }
       try (ResultSet rows = statement.executeQuery()) {
         rows.next();
         return rows.getLong(1);

@@ -28,19 +28,48 @@ final class OutboxReader {
 
   private static final int FETCH_ROWS = 5000;
 
+  private static final String HEADS =
+      """
+      SELECT event_id, %1$s, age(xmin), ctid::text, event_type, aggregate_id, %2$s
+      FROM payrelay.outbox
+      WHERE created_at >= ? AND (created_at < ? OR ?) AND (? OR aggregate_id = ANY (?))
+      UNION ALL
+      SELECT event_id, %1$s, xid_age, place, event_type, aggregate_id, %2$s
+      FROM payrelay.detached_outbox_heads(?, ?)
+      WHERE ? OR aggregate_id = ANY (?)
+      """
+          .formatted(CreatedAt.USEC_SQL, CreatedAt.TRUE_SQL);
+
+  private static final String ROWS =
+      """
+      SELECT event_id, %1$s, aggregate_type, aggregate_id, event_type, payload::text, trace_id,
+        traceparent, %2$s
+      FROM payrelay.outbox
+      WHERE event_id = ANY (?) AND created_at BETWEEN ? AND ?
+      UNION ALL
+      SELECT d.event_id, %1$s, d.aggregate_type, d.aggregate_id, d.event_type, d.payload::text,
+        d.trace_id, d.traceparent, %2$s
+      FROM unnest(?) AS wanted (event_id), payrelay.detached_outbox_rows(wanted.event_id) d
+      """
+          .formatted(CreatedAt.USEC_SQL, CreatedAt.TOLD_USEC_SQL);
+
   private final Connection connection;
 
   /**
    * Which rows.
    *
    * @param from on created_at, inclusive; null: from the first
-   * @param to exclusive; null: to the last
+   * @param to exclusive; null: to the last, and all whose time cannot be true, whatever from says
    * @param aggregateIds empty: of all
    */
   record Filter(@Nullable Instant from, @Nullable Instant to, List<String> aggregateIds) {}
 
-  /** A row of the table, its payload left out. */
-  record Head(RowRef ref, String eventType, String aggregateId) {}
+  /**
+   * A row of the table, its payload left out.
+   *
+   * @param timeTrue false: the row cannot have been written at the time that it tells
+   */
+  record Head(RowRef ref, String eventType, String aggregateId, boolean timeTrue) {}
 
   /** Takes rows one after another. */
   interface HeadVisitor {
@@ -76,26 +105,24 @@ final class OutboxReader {
 
   /** Visits all rows of the filter, in no order. */
   void scan(Filter filter, HeadVisitor visitor) throws SQLException {
-    try (PreparedStatement statement =
-        connection.prepareStatement(
-            """
-            SELECT event_id, (extract(epoch FROM created_at) * 1000000)::bigint, age(xmin), ctid::text,
-              event_type, aggregate_id
-            FROM payrelay.outbox
-            WHERE created_at >= ? AND created_at < ? AND (? OR aggregate_id = ANY (?))
-            UNION ALL
-            SELECT event_id, (extract(epoch FROM created_at) * 1000000)::bigint, xid_age, place,
-              event_type, aggregate_id
-            FROM payrelay.detached_outbox_heads(?, ?)
-            WHERE ? OR aggregate_id = ANY (?)
-            """)) {
+    scan(filter, time(filter.from(), OffsetDateTime.MIN), visitor);
+    Instant from = filter.from();
+    if (filter.to() == null && from != null && from.isAfter(CreatedAt.FIRST)) {
+      // Nobody wrote them then, so they may be as young as any.
+      Filter old = new Filter(null, CreatedAt.FIRST, filter.aggregateIds());
+      scan(old, OffsetDateTime.MIN, visitor);
+    }
+  }
+
+  private void scan(Filter filter, OffsetDateTime from, HeadVisitor visitor) throws SQLException {
+    try (PreparedStatement statement = connection.prepareStatement(HEADS)) {
       statement.setFetchSize(FETCH_ROWS);
-      for (int first = 1; first <= 5; first += 4) {
-        statement.setObject(first, time(filter.from(), OffsetDateTime.MIN));
-        statement.setObject(first + 1, time(filter.to(), OffsetDateTime.MAX));
-        statement.setBoolean(first + 2, filter.aggregateIds().isEmpty());
-        statement.setArray(
-            first + 3, connection.createArrayOf("text", filter.aggregateIds().toArray()));
+      Object to = time(filter.to(), OffsetDateTime.MAX);
+      boolean all = filter.aggregateIds().isEmpty();
+      Array ids = connection.createArrayOf("text", filter.aggregateIds().toArray());
+      Object[] parameters = {from, to, filter.to() == null, all, ids, from, to, all, ids};
+      for (int i = 0; i < parameters.length; i++) {
+        statement.setObject(i + 1, parameters[i]);
       }
       try (ResultSet rows = statement.executeQuery()) {
         while (rows.next()) {
@@ -105,7 +132,7 @@ final class OutboxReader {
                   rows.getLong(2),
                   rows.getInt(3),
                   place(rows.getString(4)));
-          visitor.visit(new Head(ref, rows.getString(5), rows.getString(6)));
+          visitor.visit(new Head(ref, rows.getString(5), rows.getString(6), rows.getBoolean(7)));
         }
       }
     }
@@ -117,23 +144,12 @@ final class OutboxReader {
     Map<Key, OutboxRow> found = new HashMap<>();
     long from = refs.stream().mapToLong(RowRef::createdUsec).min().orElse(0);
     long to = refs.stream().mapToLong(RowRef::createdUsec).max().orElse(0);
-    try (PreparedStatement statement =
-        connection.prepareStatement(
-            """
-            SELECT event_id, (extract(epoch FROM created_at) * 1000000)::bigint, aggregate_type,
-              aggregate_id, event_type, payload::text, trace_id, traceparent
-            FROM payrelay.outbox
-            WHERE event_id = ANY (?) AND created_at BETWEEN ? AND ?
-            UNION ALL
-            SELECT d.event_id, (extract(epoch FROM d.created_at) * 1000000)::bigint, d.aggregate_type,
-              d.aggregate_id, d.event_type, d.payload::text, d.trace_id, d.traceparent
-            FROM unnest(?) AS wanted (event_id), payrelay.detached_outbox_rows(wanted.event_id) d
-            """)) {
+    try (PreparedStatement statement = connection.prepareStatement(ROWS)) {
       Array ids =
           connection.createArrayOf("uuid", refs.stream().map(RowRef::eventId).toArray(UUID[]::new));
       statement.setArray(1, ids);
-      statement.setObject(2, atUsec(from));
-      statement.setObject(3, atUsec(to));
+      statement.setObject(2, CreatedAt.parameter(from));
+      statement.setObject(3, CreatedAt.parameter(to));
       statement.setArray(4, ids);
       try (ResultSet rows = statement.executeQuery()) {
         while (rows.next()) {
@@ -193,7 +209,7 @@ final class OutboxReader {
         rows.getString(8),
         0,
         lsn,
-        rows.getLong(2));
+        rows.getLong(9));
   }
 
   /** {@code (block,line)} as one number in the same order. */
@@ -206,9 +222,5 @@ final class OutboxReader {
   private static OffsetDateTime time(@Nullable Instant time, OffsetDateTime otherwise) {
     // The driver writes the two extremes as -infinity and infinity.
     return time == null ? otherwise : time.atOffset(ZoneOffset.UTC);
-  }
-
-  private static OffsetDateTime atUsec(long usec) {
-    return RecoveryFacts.instant(usec).atOffset(ZoneOffset.UTC);
   }
 }

@@ -50,6 +50,7 @@ final class PublishedEvents {
   private final Map<String, Integer> partitions = new TreeMap<>();
   private final Set<String> missingTopics = new TreeSet<>();
   private final Map<TopicPartition, Long> trimmed = new HashMap<>();
+  private final Set<TopicPartition> notFromTheFirst = new HashSet<>();
   private long records;
   private long foreign;
 
@@ -80,6 +81,12 @@ final class PublishedEvents {
     events.findTrimmed(admin, starts);
     Map<TopicPartition, Long> froms =
         from == null ? starts : firstSince(admin, assigned, from, ends);
+    froms.forEach(
+        (partition, start) -> {
+          if (start > 0) {
+            events.notFromTheFirst.add(partition);
+          }
+        });
     events.readAll(how, froms, ends);
     return events;
   }
@@ -119,14 +126,7 @@ final class PublishedEvents {
    */
   @Nullable TopicPartition mayHaveHeld(
       String topic, String aggregateId, long createdUsec, long marginMs) {
-    List<TopicPartition> candidates = new ArrayList<>();
-    Integer count = partitions.get(topic);
-    if (count != null) {
-      int partition = Utils.toPositive(Utils.murmur2(aggregateId.getBytes(UTF_8))) % count;
-      candidates.add(new TopicPartition(topic, partition));
-    }
-    candidates.add(new TopicPartition(Topic.DEAD_LETTER, 0));
-    for (TopicPartition candidate : candidates) {
+    for (TopicPartition candidate : whereto(topic, aggregateId)) {
       Long oldestMs = trimmed.get(candidate);
       // What was deleted was published before the oldest record that is left.
       if (oldestMs != null && createdUsec / 1000 <= oldestMs + marginMs) {
@@ -134,6 +134,22 @@ final class PublishedEvents {
       }
     }
     return null;
+  }
+
+  /** Whether all records were read that a row's event can ever have been among. */
+  boolean allEver(String topic, String aggregateId) {
+    return whereto(topic, aggregateId).stream().noneMatch(notFromTheFirst::contains);
+  }
+
+  private List<TopicPartition> whereto(String topic, String aggregateId) {
+    List<TopicPartition> candidates = new ArrayList<>();
+    Integer count = partitions.get(topic);
+    if (count != null) {
+      int partition = Utils.toPositive(Utils.murmur2(aggregateId.getBytes(UTF_8))) % count;
+      candidates.add(new TopicPartition(topic, partition));
+    }
+    candidates.add(new TopicPartition(Topic.DEAD_LETTER, 0));
+    return candidates;
   }
 
   private List<TopicPartition> describe(Admin admin, List<Topic> topics) {

@@ -33,6 +33,7 @@ final class RecoveryDifference {
   private final List<RowRef> missing = new ArrayList<>();
   private final Map<String, Group> missingByType = new TreeMap<>();
   private final Map<String, Group> doubtfulByPartition = new TreeMap<>();
+  private final Group untimed = new Group();
   private long rows;
   private long inTopics;
   private long inDeadLetters;
@@ -115,6 +116,11 @@ final class RecoveryDifference {
     return doubtfulByPartition;
   }
 
+  /** Missing rows of which not even their time says whether they may have been published. */
+  Group untimed() {
+    return untimed;
+  }
+
   /** What a person should know of days that have no partition, or null. */
   @Nullable String daysNote() {
     return daysNote;
@@ -125,13 +131,25 @@ final class RecoveryDifference {
     if (daysRefusal != null) {
       return daysRefusal;
     }
-    if (doubtfulByPartition.isEmpty() || options.publishDoubtful()) {
+    if (options.publishDoubtful()) {
       return null;
     }
-    long count = doubtfulByPartition.values().stream().mapToLong(Group::count).sum();
-    return "Kafka has deleted records of %s that may have been published after the bound %s: nobody can say whether %,d of the missing rows were among them. Set a shorter --longest-transaction or a later --since if that is true of your transactions, or publish them in any case with --publish-doubtful (consumers may then see them twice)"
-        .formatted(
-            String.join(", ", doubtfulByPartition.keySet()), boundText(facts.bound()), count);
+    List<String> doubts = new ArrayList<>();
+    if (!doubtfulByPartition.isEmpty()) {
+      long count = doubtfulByPartition.values().stream().mapToLong(Group::count).sum();
+      doubts.add(
+          "Kafka has deleted records of %s that may have been published after the bound %s: nobody can say whether %,d of the missing rows were among them. Set a shorter --longest-transaction or a later --since if that is true of your transactions, or publish them in any case with --publish-doubtful (consumers may then see them twice)"
+              .formatted(
+                  String.join(", ", doubtfulByPartition.keySet()),
+                  boundText(facts.bound()),
+                  count));
+    }
+    if (untimed.count() > 0) {
+      doubts.add(
+          "The created_at of %s cannot be the time at which the row was written, and not all that Kafka ever had was compared: nobody can say whether they were published. Compare all that Kafka has (a --longest-transaction of many years) where it has deleted nothing, or publish them in any case with --publish-doubtful (consumers may then see them twice)"
+              .formatted(untimed));
+    }
+    return doubts.isEmpty() ? null : String.join(". ", doubts);
   }
 
   static String boundText(@Nullable Object bound) {
@@ -162,6 +180,12 @@ final class RecoveryDifference {
             (topic.isEmpty() ? "payrelay.dead-letter" : topic) + " " + head.eventType(),
             key -> new Group())
         .add(eventId);
+    if (!head.timeTrue()) {
+      if (!published.allEver(topic, head.aggregateId())) {
+        untimed.add(eventId);
+      }
+      return;
+    }
     if (facts.neverPublished(head.ref().createdUsec())) {
       return;
     }

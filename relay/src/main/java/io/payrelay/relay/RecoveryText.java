@@ -145,6 +145,9 @@ final class RecoveryText {
                         + partition
                         + ": "
                         + group));
+    if (difference.untimed().count() > 0) {
+      lines.add("doubtful:      their created_at cannot be true: " + difference.untimed());
+    }
     return lines;
   }
 

@@ -9,7 +9,7 @@ import java.util.UUID;
 /**
  * A row of the outbox without its content, and what its order is made of. Immutable.
  *
- * @param createdUsec when its transaction began, in microseconds since 1970
+ * @param createdUsec when its transaction began, as {@link CreatedAt} has it
  * @param age how many transaction ids ago the row was written: the larger, the earlier
  * @param place block and line in its partition
  */
@@ -27,10 +27,12 @@ record RowRef(UUID eventId, long createdUsec, int age, long place) {
   static void sort(List<RowRef> rows) {
     Map<Long, Integer> oldest = new HashMap<>();
     for (RowRef row : rows) {
-      oldest.merge(row.createdUsec, row.age, Math::max);
+      if (CreatedAt.tellsTransactionsApart(row.createdUsec)) {
+        oldest.merge(row.createdUsec, row.age, Math::max);
+      }
     }
     rows.sort(
-        Comparator.comparingInt((RowRef row) -> -oldest.getOrDefault(row.createdUsec, 0))
+        Comparator.comparingInt((RowRef row) -> -oldest.getOrDefault(row.createdUsec, row.age))
             .thenComparingLong(RowRef::createdUsec)
             .thenComparingLong(RowRef::place));
   }

@@ -4,8 +4,6 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
@@ -20,18 +18,18 @@ final class StoredRows {
     try (PreparedStatement statement =
         connection.prepareStatement(
             """
-            SELECT event_id, aggregate_type, aggregate_id, event_type, payload, trace_id, traceparent, created_at
+            SELECT event_id, aggregate_type, aggregate_id, event_type, payload, trace_id, traceparent, %1$s
             FROM payrelay.outbox WHERE event_id = ?
             UNION ALL
-            SELECT event_id, aggregate_type, aggregate_id, event_type, payload, trace_id, traceparent, created_at
+            SELECT event_id, aggregate_type, aggregate_id, event_type, payload, trace_id, traceparent, %1$s
             FROM payrelay.detached_outbox_rows(?)
-            """)) {
+            """
+                .formatted(CreatedAt.TOLD_USEC_SQL))) {
       statement.setObject(1, eventId);
       statement.setObject(2, eventId);
       List<OutboxRow> found = new ArrayList<>();
       try (ResultSet rows = statement.executeQuery()) {
         while (rows.next()) {
-          Instant createdAt = rows.getTimestamp(8).toInstant();
           found.add(
               new OutboxRow(
                   rows.getString(1),
@@ -43,7 +41,7 @@ final class StoredRows {
                   rows.getString(7),
                   0,
                   0,
-                  ChronoUnit.MICROS.between(Instant.EPOCH, createdAt)));
+                  rows.getLong(8)));
         }
       }
       return found;

@@ -27,6 +27,18 @@ final class RowRefTest {
     assertThat(rows).containsExactly(first, second, savepoint, third, last);
   }
 
+  @Test
+  void rowsThatTellNoTimeFollowTheirOwnIds() {
+    RowRef first = row(CreatedAt.INFINITY, 50, 7);
+    RowRef second = row(100, 40, 1);
+    RowRef last = row(CreatedAt.INFINITY, 30, 1);
+
+    List<RowRef> rows = new ArrayList<>(List.of(last, second, first));
+    RowRef.sort(rows);
+
+    assertThat(rows).containsExactly(first, second, last);
+  }
+
   private static RowRef row(long createdUsec, int age, long place) {
     return new RowRef(UUID.randomUUID(), createdUsec, age, place);
   }

@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A topic that {@code migrate} makes and whose partitions never change (DESIGN section 4).
- * Immutable.
+ * A topic that {@code migrate} makes and whose partitions never change: the order of a key's events
+ * hangs on them. Immutable.
  *
  * @param retention how long records are kept; zero: compacted instead
  */

@@ -5,18 +5,24 @@ import static io.payrelay.schemas.MigratedDatabase.rows;
 import static io.payrelay.schemas.MigratedDatabase.run;
 import static io.payrelay.schemas.MigratedDatabase.value;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.StringReader;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.postgresql.PGConnection;
+import org.postgresql.util.PSQLException;
+import org.postgresql.util.ServerErrorMessage;
 
 @Timeout(120)
 class OutboxPartitionsIT {
@@ -105,6 +111,59 @@ class OutboxPartitionsIT {
                 owner,
                 "SELECT to_regclass('payrelay.outbox_' || to_char((now() AT TIME ZONE 'UTC')::date + 9, 'YYYYMMDD'))"))
         .isEqualTo("null");
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "'infinity'",
+        "'-infinity'",
+        "'1999-12-31 23:59:59+00'",
+        "clock_timestamp() + interval '367 days'"
+      })
+  void andWhateverElseBelievesInATimeAreSparedThoseThatCannotBeTrue(String createdAt)
+      throws SQLException {
+    run(owner, insertAt("now() - interval '20 years'"));
+    run(owner, insertAt("now() + interval '365 days'"));
+    run(
+        owner,
+        "INSERT INTO payrelay.payment (payment_id, merchant, merchant_order_id, provider, amount_minor,"
+            + " currency) VALUES ('pay_time', 'm', 'o', 'x', 1, 'EUR')");
+    String payment =
+        "INSERT INTO payrelay.payment (payment_id, merchant, merchant_order_id, provider, amount_minor,"
+            + " currency, created_at) VALUES ('pay_other', 'm', 'p', 'x', 1, 'EUR', %s)";
+    String refund =
+        "INSERT INTO payrelay.refund (refund_id, payment_id, amount_minor, currency, created_at)"
+            + " VALUES ('ref_time', 'pay_time', 1, 'EUR', %s)";
+
+    for (String sql : List.of(insertAt(createdAt), payment, refund)) {
+      refused(owner, sql.formatted(createdAt), "23514", "is no time at which it can have been");
+    }
+    assertThatThrownBy(() -> run(owner, insertAt(createdAt)))
+        .isInstanceOfSatisfying(
+            PSQLException.class,
+            refusal ->
+                assertThat(refusal.getServerErrorMessage())
+                    .extracting(ServerErrorMessage::getConstraint)
+                    .isEqualTo("outbox_created_at_range"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"'infinity'", "'-infinity'", "now() + interval '300 days'"})
+  void areRotatedAroundRowsThatWouldKeepThemForEver(String createdAt) throws SQLException {
+    run(owner, "DROP TRIGGER created_at_range ON payrelay.outbox");
+    run(owner, insertAt(createdAt));
+    run(owner, insertAt("now() + interval '9 days'"));
+
+    assertThat(value(owner, "SELECT payrelay.rotate_outbox_default()")).startsWith("outbox_def");
+
+    assertThat(value(owner, "SELECT count(*) FROM payrelay.outbox")).isEqualTo("0");
+    assertThat(value(owner, "SELECT payrelay.create_outbox_partitions(10)")).isEqualTo("3");
+    assertThat(
+            value(
+                owner,
+                "SELECT count(*) FROM payrelay.detached_outbox_heads('-infinity', 'infinity')"))
+        .isEqualTo("2");
   }
 
   @Test

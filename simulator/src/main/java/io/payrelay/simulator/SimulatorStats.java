@@ -34,4 +34,18 @@ public record SimulatorStats(
     long webhooksWithoutTarget,
     long refundCalls,
     long refunds,
-    long idsRefundedTwice) {}
+    long idsRefundedTwice) {
+
+  /**
+   * Deliveries that are still to be tried, with those that a fault delays; redelivered ones aside.
+   */
+  public long webhooksOnTheirWay() {
+    return webhookEvents
+        + webhookFaults.getOrDefault(WebhookFault.DOUBLED, 0L)
+        + webhookFaults.getOrDefault(WebhookFault.DOUBLED_OTHER_ID, 0L)
+        - webhookFaults.getOrDefault(WebhookFault.LOST, 0L)
+        - webhooksDelivered
+        - webhooksGivenUp
+        - webhooksWithoutTarget;
+  }
+}

@@ -13,7 +13,7 @@ import com.tngtech.archunit.library.Architectures;
 import io.payrelay.relay.RelayFaults;
 import java.time.Instant;
 
-/** DESIGN section 3: dependencies go one way, the core is pure, the plumbing stays at the edges. */
+/** ARCHITECTURE.md: dependencies go one way, the core is pure, the plumbing stays at the edges. */
 @AnalyzeClasses(packages = "io.payrelay", importOptions = ImportOption.DoNotIncludeTests.class)
 final class ArchitectureTest {
 

@@ -91,10 +91,19 @@ final class DemoSystemTest {
               "duplicate_status_events",
               "missing_status_events",
               "unbalanced_postings",
-              "exception_cases")) {
+              "exception_cases",
+              "unresolved_refunds",
+              "refunds_beyond_captured",
+              "double_refunds",
+              "refund_differences",
+              "refunds_returned_without_case",
+              "missing_refund_events",
+              "duplicate_refund_events",
+              "out_of_order_refund_events")) {
         assertThat(report.path(zero).isIntegralNumber()).as(zero).isTrue();
         assertThat(report.path(zero).asLong()).as(zero).isZero();
       }
+      assertThat(report.path("refunds").asLong()).isPositive();
       assertThat(report.path("elapsed_s").asDouble()).isPositive();
       return new Result(demo.output(), report);
     }

@@ -74,9 +74,13 @@ final class WorkerChaosSystemTest {
             "duplicate_status_events",
             "ledger_differences",
             "exception_cases",
+            "unresolved_refunds",
+            "refunds_beyond_captured",
             "double_refunds",
             "refund_differences",
-            "unexpected_exits"
+            "refunds_returned_without_case",
+            "missing_refund_events",
+            "own_exits"
           }) {
         assertThat(report.path(zero).asLong(-1)).as(zero).isZero();
       }

@@ -201,16 +201,41 @@ final class EventStore {
         .one();
   }
 
-  /** Locks one parked event that is due and that nobody else holds. */
-  Optional<StoredEvent> lockDue(Handle tx) {
+  /**
+   * Locks one parked event that is due and that nobody else holds.
+   *
+   * @param providers whose events the caller can read; another ingest may read those of others
+   * @param limit after twice that time nobody does
+   */
+  Optional<StoredEvent> lockDue(Handle tx, Collection<String> providers, Duration limit) {
     return tx.createQuery(
             STORED
                 + """
                 WHERE disposition = 'PARKED' AND next_match_at <= clock_timestamp()
+                  AND (provider = ANY (:providers)
+                    OR received_at < clock_timestamp() - 2 * :limit::interval - interval '1 minute')
                 ORDER BY next_match_at LIMIT 1 FOR UPDATE SKIP LOCKED
                 """)
+        .bindArray("providers", String.class, providers)
+        .bind("limit", interval(limit))
         .map((row, context) -> read(row))
         .findOne();
+  }
+
+  /** Puts a parked event off, where nobody is at work on it. */
+  void later(Handle tx, StoredEvent event, Duration delay) {
+    tx.createUpdate(
+            """
+            UPDATE payrelay.provider_event SET match_count = match_count + 1,
+              next_match_at = clock_timestamp() + :delay::interval
+            WHERE (provider, event_id) IN (SELECT provider, event_id FROM payrelay.provider_event
+              WHERE provider = :provider AND event_id = :event_id AND disposition = 'PARKED'
+              FOR UPDATE SKIP LOCKED)
+            """)
+        .bind("delay", interval(delay))
+        .bind("provider", event.provider())
+        .bind("event_id", event.eventId())
+        .execute();
   }
 
   /** Empty too where its body was wiped: there is nothing left to apply. */
@@ -291,6 +316,24 @@ final class EventStore {
         .bind("payment_id", paymentId)
         .bind("transaction_id", transactionId)
         .mapTo(String.class)
+        .list();
+  }
+
+  /** Events that nobody has applied and that name a provider's payment, by its id or ours. */
+  List<StoredEvent> unsettled(
+      Handle tx, String provider, @Nullable String paymentId, String transactionId) {
+    return tx.createQuery(
+            STORED
+                + """
+                WHERE provider = :provider AND disposition IN ('PARKED', 'UNMATCHED', 'FAILED')
+                  AND wiped_at IS NULL AND (payment_id = :payment_id
+                    OR position(convert_to(:transaction_id, 'UTF8') IN body) > 0)
+                ORDER BY received_at, event_id
+                """)
+        .bind("provider", provider)
+        .bind("payment_id", paymentId)
+        .bind("transaction_id", transactionId)
+        .map((row, context) -> read(row))
         .list();
   }
 

@@ -249,7 +249,8 @@ final class Ingest implements AutoCloseable {
     return Failures.concernsOne(failure) && (state == null || !state.startsWith("40"));
   }
 
-  private static boolean waitedForALock(RuntimeException failure) {
+  /** Also by the statement's own limit. */
+  static boolean waitedForALock(RuntimeException failure) {
     String state = Failures.sqlState(failure);
     return state != null && (state.equals("55P03") || state.equals("57014"));
   }

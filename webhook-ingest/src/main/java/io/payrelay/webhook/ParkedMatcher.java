@@ -36,11 +36,34 @@ public final class ParkedMatcher implements Worker {
   /** One bounded step of the loop. */
   private static final int BATCH = 100;
 
+  /** For a payment that somebody holds. */
+  private static final Duration LATER_MIN = Duration.ofSeconds(1);
+
+  /**
+   * Whose matcher it is.
+   *
+   * @param lockMax how long a lock is waited for: in the loop all others would wait too
+   * @param byHand a person's, who may have other settings than the ingest: what cannot be read with
+   *     them is left as it is
+   */
+  record Manner(Duration statementMax, Duration lockMax, boolean byHand) {
+
+    private static final Duration LOCK_MAX = Duration.ofMillis(250);
+
+    static final Manner COMMAND = new Manner(Duration.ofSeconds(30), Duration.ofSeconds(5), true);
+
+    static Manner loop(Duration statementMax) {
+      Duration lockMax = statementMax.compareTo(LOCK_MAX) < 0 ? statementMax : LOCK_MAX;
+      return new Manner(statementMax, lockMax, false);
+    }
+  }
+
   private final Jdbi jdbi;
   private final Map<String, WebhookAdapter> adapters;
   private final InstantSource clock;
   private final ParkSchedule park;
   private final IngestMetrics metrics;
+  private final Manner manner;
   private final EventStore events = new EventStore();
   private final ExceptionStore exceptions = new ExceptionStore();
   private final Applier applier = new Applier();
@@ -61,7 +84,19 @@ public final class ParkedMatcher implements Worker {
         @Nullable String paymentId);
   }
 
-  private record Done(StoredEvent event, Applier.Applied applied) {
+  /**
+   * What became of an event.
+   *
+   * @param written whether that was written here
+   * @param left why it was left as it is, although it should have been applied
+   */
+  private record Done(
+      StoredEvent event, Applier.Applied applied, boolean written, @Nullable String left) {
+
+    static Done asItIs(StoredEvent event, @Nullable String left) {
+      return new Done(
+          event, new Applier.Applied(event.disposition(), left, null, null), false, left);
+    }
 
     Disposition disposition() {
       return applied.disposition();
@@ -78,12 +113,14 @@ public final class ParkedMatcher implements Worker {
       Map<String, WebhookAdapter> adapters,
       InstantSource clock,
       ParkSchedule park,
-      IngestMetrics metrics) {
+      IngestMetrics metrics,
+      Manner manner) {
     this.jdbi = jdbi;
     this.adapters = Map.copyOf(adapters);
     this.clock = clock;
     this.park = park;
     this.metrics = metrics;
+    this.manner = manner;
     metrics.expect(this.adapters.keySet());
   }
 
@@ -94,7 +131,12 @@ public final class ParkedMatcher implements Worker {
   public static ParkedMatcher forCommands(
       Jdbi jdbi, List<WebhookAdapter> adapters, InstantSource clock, ParkSchedule park) {
     return new ParkedMatcher(
-        jdbi, byName(adapters), clock, park, new IngestMetrics(new SimpleMeterRegistry()));
+        jdbi,
+        byName(adapters),
+        clock,
+        park,
+        new IngestMetrics(new SimpleMeterRegistry()),
+        Manner.COMMAND);
   }
 
   static Map<String, WebhookAdapter> byName(List<WebhookAdapter> adapters) {
@@ -105,7 +147,7 @@ public final class ParkedMatcher implements Worker {
   @Override
   public int runOnce() {
     int done = 0;
-    while (done < BATCH && step(events::lockDue, Witness.NONE).isPresent()) {
+    while (done < BATCH && step(this::lockDue, Witness.NONE).isPresent()) {
       done++;
     }
     metrics.parked(jdbi.withHandle(events::parked));
@@ -117,6 +159,8 @@ public final class ParkedMatcher implements Worker {
    * Idempotent.
    *
    * @return what became of it; empty where there is no such event, or its body was wiped
+   * @throws PayrelayException of a command's: REJECTED where its settings do not read the event,
+   *     RETRIABLE where somebody holds its payment; nothing was changed
    */
   public Optional<Disposition> reprocess(String provider, String eventId) {
     return reprocess(provider, eventId, Witness.NONE);
@@ -124,7 +168,32 @@ public final class ParkedMatcher implements Worker {
 
   /** The same before a witness, who is told only where it was applied again. */
   public Optional<Disposition> reprocess(String provider, String eventId, Witness witness) {
-    return step(tx -> events.lock(tx, provider, eventId), witness).map(Done::disposition);
+    Optional<Done> done = step(tx -> events.lock(tx, provider, eventId), witness);
+    String left = done.map(Done::left).orElse(null);
+    if (left != null) {
+      throw new PayrelayException(
+          Category.REJECTED,
+          "Event %s of %s is left as it is: with the settings of this command it has %s"
+              .formatted(eventId, provider, left));
+    }
+    return done.map(Done::disposition);
+  }
+
+  /** The next that this process can read, or that nobody does. */
+  private Optional<StoredEvent> lockDue(Handle tx) {
+    return events.lockDue(tx, adapters.keySet(), park.limit());
+  }
+
+  private void bound(Handle tx) {
+    tx.createQuery(
+            """
+            SELECT set_config('statement_timeout', :statement, true)
+              || set_config('lock_timeout', :lock, true)
+            """)
+        .bind("statement", Long.toString(manner.statementMax().toMillis()))
+        .bind("lock", Long.toString(manner.lockMax().toMillis()))
+        .mapTo(String.class)
+        .one();
   }
 
   private Optional<Done> step(Function<Handle, Optional<StoredEvent>> locking, Witness witness) {
@@ -136,12 +205,17 @@ public final class ParkedMatcher implements Worker {
               () ->
                   jdbi.inTransaction(
                       tx -> {
+                        current.event = null;
+                        bound(tx);
                         Optional<StoredEvent> event = locking.apply(tx);
                         current.event = event.orElse(null);
                         return event.map(one -> apply(tx, one, witness));
                       }));
     } catch (RuntimeException e) {
       StoredEvent event = current.event;
+      if (event != null && Ingest.waitedForALock(e)) {
+        return Optional.of(later(event, e));
+      }
       if (event == null || !Ingest.isItsOwn(e)) {
         // Also where a privilege is missing: others may do, and a person finds the log.
         throw Failures.categoryOf(e) == Category.FATAL
@@ -156,7 +230,7 @@ public final class ParkedMatcher implements Worker {
   }
 
   private void report(Done done) {
-    if (done.disposition() == Disposition.PARKED) {
+    if (!done.written() || done.disposition() == Disposition.PARKED) {
       return;
     }
     metrics.matched(done.event().provider(), done.disposition());
@@ -178,17 +252,22 @@ public final class ParkedMatcher implements Worker {
           case APPLIED, NO_CHANGE, CONFLICT -> false;
         };
     if (!again) {
-      return new Done(event, new Applier.Applied(event.disposition(), null, null, null));
+      return Done.asItIs(event, null);
     }
     WebhookAdapter adapter = adapters.get(event.provider());
     if (adapter == null) {
-      return failed(tx, event, "no adapter for this provider", witness);
+      String reason = "no adapter for this provider";
+      return manner.byHand() ? Done.asItIs(event, reason) : failed(tx, event, reason, witness);
     }
     WebhookEvent read;
     try {
       read = adapter.read(event.request(), event.receivedAt());
     } catch (UnreadableWebhookException e) {
-      return failed(tx, event, "unreadable: " + e.getMessage(), witness);
+      String reason = "unreadable: " + e.getMessage();
+      // The ingest could read what did not fail: then it is the settings.
+      return manner.byHand() && event.disposition() != Disposition.FAILED
+          ? Done.asItIs(event, reason)
+          : failed(tx, event, reason, witness);
     }
     Applier.Applied applied = applier.apply(tx, read, clock.instant());
     if (applied.disposition() == Disposition.PARKED) {
@@ -197,12 +276,19 @@ public final class ParkedMatcher implements Worker {
         applied = applier.apply(tx, adopted.get(), clock.instant());
       }
     }
-    if (applied.disposition() == Disposition.PARKED && event.age().compareTo(park.limit()) >= 0) {
+    if (applied.disposition() == Disposition.PARKED && givesUp(event)) {
       exceptions.open(tx, Cases.unmatched(event, read));
       applied =
           new Applier.Applied(Disposition.UNMATCHED, "no such payment", applied.paymentId(), null);
     }
     return dispose(tx, event, applied, witness);
+  }
+
+  /** How long to wait is the ingest's setting, not the one of a command that looks again. */
+  private boolean givesUp(StoredEvent event) {
+    return manner.byHand()
+        ? event.disposition() == Disposition.UNMATCHED
+        : event.age().compareTo(park.limit()) >= 0;
   }
 
   /** The event under the name that its payment has with us, where a person has adopted it. */
@@ -228,7 +314,7 @@ public final class ParkedMatcher implements Worker {
     events.dispose(tx, event, applied, delay(event));
     witness.saw(
         tx, event.disposition(), applied.disposition(), applied.reason(), applied.paymentId());
-    return new Done(event, applied);
+    return new Done(event, applied, true, null);
   }
 
   /** Not past the limit: the last look is at the limit, not a whole delay after it. */
@@ -238,11 +324,38 @@ public final class ParkedMatcher implements Worker {
     return left.isNegative() ? Duration.ZERO : delay.compareTo(left) < 0 ? delay : left;
   }
 
+  /** Somebody holds what the event is about: it must not hold up the others. */
+  private Done later(StoredEvent event, RuntimeException cause) {
+    if (manner.byHand()) {
+      throw new PayrelayException(
+          Category.RETRIABLE,
+          "Event %s of %s is left as it is: another session holds its payment; run it again"
+              .formatted(event.eventId(), event.provider()),
+          cause);
+    }
+    Duration delay = park.delay(event.matchCount() + 1);
+    Duration notBefore = delay.compareTo(LATER_MIN) < 0 ? LATER_MIN : delay;
+    jdbi.useTransaction(
+        tx -> {
+          bound(tx);
+          events.later(tx, event, notBefore);
+        });
+    log.info(
+        "webhook_match_waits provider={} event_id={} its payment is held by another session",
+        event.provider(),
+        event.eventId());
+    return Done.asItIs(event, null);
+  }
+
   private Done fail(StoredEvent event, String reason, Witness witness) {
     return jdbi.inTransaction(
         tx -> {
-          StoredEvent locked = events.lock(tx, event.provider(), event.eventId()).orElse(event);
-          return failed(tx, locked, reason, witness);
+          bound(tx);
+          StoredEvent locked = events.lock(tx, event.provider(), event.eventId()).orElse(null);
+          // Whoever came between has decided: that it failed here says nothing of what he did.
+          return locked == null || locked.disposition() != event.disposition()
+              ? Done.asItIs(locked == null ? event : locked, null)
+              : failed(tx, locked, reason, witness);
         });
   }
 

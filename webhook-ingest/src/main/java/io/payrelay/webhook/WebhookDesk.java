@@ -1,5 +1,6 @@
 package io.payrelay.webhook;
 
+import io.payrelay.payments.money.Money;
 import io.payrelay.payments.store.CaseStore;
 import io.payrelay.payments.store.OperatorAction;
 import io.payrelay.payments.store.OperatorActionStore;
@@ -8,6 +9,7 @@ import io.payrelay.providers.WebhookAdapter;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.Jdbi;
@@ -25,6 +27,7 @@ public final class WebhookDesk {
   private static final Duration DELAY_MAX = Duration.ofMinutes(5);
 
   private final ParkedMatcher matcher;
+  private final Map<String, WebhookAdapter> adapters;
   private final EventStore events = new EventStore();
   private final CaseStore cases = new CaseStore();
   private final OperatorActionStore actions = new OperatorActionStore();
@@ -37,6 +40,7 @@ public final class WebhookDesk {
    */
   public WebhookDesk(
       Jdbi jdbi, List<WebhookAdapter> adapters, InstantSource clock, Duration parkLimit) {
+    this.adapters = ParkedMatcher.byName(adapters);
     this.matcher =
         ParkedMatcher.forCommands(
             jdbi, adapters, clock, new ParkSchedule(DELAY_FIRST, DELAY_MAX, parkLimit));
@@ -84,5 +88,24 @@ public final class WebhookDesk {
   public List<String> makeDue(
       Handle tx, String provider, @Nullable String namedPaymentId, String transactionId) {
     return events.makeDue(tx, provider, namedPaymentId, transactionId);
+  }
+
+  /**
+   * What events that wait for a provider's payment say has left it again, or may still.
+   *
+   * @param namedPaymentId what they call it
+   * @param money what had come in
+   */
+  public GoneMoney gone(
+      Handle tx,
+      String provider,
+      @Nullable String namedPaymentId,
+      String transactionId,
+      Money money) {
+    return GoneMoney.of(
+        events.unsettled(tx, provider, namedPaymentId, transactionId),
+        adapters.get(provider),
+        transactionId,
+        money);
   }
 }

@@ -116,7 +116,13 @@ public final class WebhookIngest implements AutoCloseable {
               threads,
               metrics);
       ParkedMatcher matcher =
-          new ParkedMatcher(database.jdbi(), byName, clock, config.park(), metrics);
+          new ParkedMatcher(
+              database.jdbi(),
+              byName,
+              clock,
+              config.park(),
+              metrics,
+              ParkedMatcher.Manner.loop(config.statementTimeout()));
       server = listen(config, byName.keySet(), endpoint, threads, metrics);
       loop =
           WorkerLoop.start(

@@ -1,5 +1,5 @@
 /**
- * Providers' webhooks to decisions (DESIGN section 7): raw bytes, proof, one transaction with raw
+ * Providers' webhooks to decisions (docs/webhooks.md): raw bytes, proof, one transaction with raw
  * event and everything that follows from it, and only then 2xx.
  *
  * <p>How a request goes: {@link io.payrelay.webhook.BodyGate} reads its body, {@link

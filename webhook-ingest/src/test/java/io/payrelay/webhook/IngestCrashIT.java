@@ -24,7 +24,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** kill -9 of a real process, just before and just after the commit (DESIGN section 8). */
+/** kill -9 of a real process, just before and just after the commit, as ARCHITECTURE.md says. */
 @Timeout(90)
 class IngestCrashIT {
 
@@ -72,7 +72,7 @@ class IngestCrashIT {
     assertThat(fixture.capturedMinor(payment)).isEqualTo(1999);
   }
 
-  /** Scenario 36 and DESIGN section 8: the sender hears nothing, so it will deliver again. */
+  /** The sender hears nothing, so it will deliver again. */
   private static void killWhileItReceives(String point, String id, String body) throws Exception {
     Process process =
         new ProcessBuilder(

@@ -84,7 +84,7 @@ class OtherProviderIT {
     assertThat(fixture.cases(payment)).containsExactly("WEBHOOK_CONFLICT");
   }
 
-  /** Scenario 24: an unknown serial is refused and counted; there is no flag to pass it by. */
+  /** An unknown serial is refused and counted; there is no flag to pass it by. */
   @Test
   void refusesAKeyThatItDoesNotKnowAndCountsIt() throws Exception {
     HttpResponse<String> answer = send(fields(payment(), "TRADE_SUCCESS"), "serial-9");
@@ -130,7 +130,7 @@ class OtherProviderIT {
     assertThat(answer.body()).isEqualTo("{\"code\":\"FAIL\"}");
   }
 
-  /** Scenario 36: what could not be worked on the first time is neither lost nor taken for done. */
+  /** What could not be worked on the first time is neither lost nor taken for done. */
   @Test
   void keepsAnAuthenticEventWhoseReaderThrows() throws Exception {
     String payment = payment();

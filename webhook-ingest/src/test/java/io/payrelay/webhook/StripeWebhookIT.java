@@ -76,7 +76,7 @@ class StripeWebhookIT {
     assertThat(fixture.cases(payment)).isEmpty();
   }
 
-  /** Scenario 15: three siblings fired in parallel made three rows. */
+  /** Three siblings fired in parallel made three rows. */
   @Test
   void makesOneStatusChangeOfSiblingsThatComeTogether() throws Exception {
     String payment = payment();
@@ -192,9 +192,7 @@ class StripeWebhookIT {
     assertThat(fixture.cases(payment)).containsExactly("PROVIDER_REFUND");
   }
 
-  /**
-   * Scenario 35, and the outcome table: a declined intent can be paid again until it is cancelled.
-   */
+  /** A declined intent can be paid again until it is cancelled. */
   @Test
   void asksStripeAfterADeclineAndFailsThePaymentOnceItIsCancelled() {
     String payment = payment();
@@ -305,7 +303,7 @@ class StripeWebhookIT {
     assertThat(fixture.status(payment)).isEqualTo("CREATED");
   }
 
-  /** Scenario 10: an intent that is nobody's. */
+  /** An intent that is nobody's. */
   @Test
   void parksAnIntentThatNamesNoPaymentOfOurs() {
     String id = newEventId();

@@ -334,9 +334,7 @@ class WebhookIngestIT {
     assertThat(fixture.ingest.reprocess("simulator", "evt_none")).isEmpty();
   }
 
-  /**
-   * Scenario 9, statamic-cargo PR 195: a late save of the call's own answer overwrote the webhook.
-   */
+  /** As in statamic-cargo PR 195: a late save of the call's own answer overwrote the webhook. */
   @Test
   void keepsTheWebhooksSuccessWhereTheAnswerOfTheCallIsWrittenLater() {
     String payment = fixture.payment();
@@ -349,7 +347,7 @@ class WebhookIngestIT {
     assertThat(fixture.statusEvents(payment)).containsExactly("PENDING", "SUCCEEDED");
   }
 
-  /** Scenario 17, mollie/magento2 #1047: the answer and the webhook both recorded the payment. */
+  /** As in mollie/magento2 #1047: the answer and the webhook both recorded the payment. */
   @Test
   void makesOneChangeOfAnswerAndWebhookInTheSameMoment() throws Exception {
     for (int round = 0; round < 10; round++) {

@@ -20,6 +20,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class ChaosProcess implements AutoCloseable {
 
+  /** As the JVM tells of a child that ended by SIGKILL. */
+  private static final int EXIT_SIGKILL = 137;
+
   private final Kind kind;
   private final String name;
   private final Map<String, String> environment;
@@ -29,6 +32,7 @@ final class ChaosProcess implements AutoCloseable {
   private volatile Process process;
   private volatile @Nullable Process freezer;
   private CompletableFuture<Death> death;
+  private Blows blows;
   private volatile boolean ready;
 
   /** What runs in it: a hidden command, and the variable that names a life. */
@@ -45,13 +49,28 @@ final class ChaosProcess implements AutoCloseable {
     }
   }
 
-  /** When and how a process ended. */
-  record Death(long atNs, long wallMs, int exitCode) {
+  /**
+   * When and how a process ended.
+   *
+   * @param killed by us: with kill -9 while it was alive, or at the point where we had told it to
+   *     die. Whatever else it was, the kernel's own kill for want of memory included, is its own
+   *     end
+   */
+  record Death(long atNs, long wallMs, int exitCode, boolean killed) {}
 
-    /** By kill -9, or as if: not of its own will. */
-    boolean killed() {
-      return exitCode == ChaosChild.EXIT_KILLED;
+  /** What was done to one life. */
+  private static final class Blows {
+    private volatile boolean ordered;
+    private volatile boolean killed;
+
+    boolean explain(int exitCode) {
+      return isOurs(killed, ordered, exitCode);
     }
+  }
+
+  /** Whether an end is of our doing. */
+  static boolean isOurs(boolean killed, boolean ordered, int exitCode) {
+    return (killed && exitCode == EXIT_SIGKILL) || (ordered && exitCode == ChaosChild.EXIT_ORDERED);
   }
 
   @SuppressWarnings("NullAway.Init") // launch() sets them.
@@ -86,6 +105,8 @@ final class ChaosProcess implements AutoCloseable {
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     // Quick to start: most of its lives are short.
     command.addAll(List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
+    // Half a process would be judged as a whole one.
+    command.add("-XX:+ExitOnOutOfMemoryError");
     command.addAll(List.of("-Xlog:disable", archiveOption));
     command.addAll(List.of("-cp", System.getProperty("java.class.path")));
     command.addAll(List.of(WorkbenchMain.class.getName(), kind.command));
@@ -98,12 +119,18 @@ final class ChaosProcess implements AutoCloseable {
     try {
       Process started = builder.start();
       process = started;
+      Blows suffered = new Blows();
+      blows = suffered;
       death =
           started
               .onExit()
               .thenApply(
                   ended ->
-                      new Death(System.nanoTime(), System.currentTimeMillis(), ended.exitValue()));
+                      new Death(
+                          System.nanoTime(),
+                          System.currentTimeMillis(),
+                          ended.exitValue(),
+                          suffered.explain(ended.exitValue())));
       Thread reader = new Thread(() -> readLines(started), "chaos-" + lifeName());
       reader.setDaemon(true);
       reader.start();
@@ -129,6 +156,7 @@ final class ChaosProcess implements AutoCloseable {
 
   /** Tells it to die at a point; it may end before it reads that. */
   void dieAt(Enum<?> point, int pass) {
+    blows.ordered = true;
     order(point.name() + " " + pass);
   }
 
@@ -148,12 +176,16 @@ final class ChaosProcess implements AutoCloseable {
     }
   }
 
-  /** kill -9; returns when that was done and when it was dead. */
+  /** kill -9; returns when that was done and when it was dead. One that is dead is left so. */
   Death kill() {
+    if (!process.isAlive()) {
+      return death.join();
+    }
     long killedNs = System.nanoTime();
+    blows.killed = true;
     process.destroyForcibly();
     Death found = death.join();
-    return new Death(killedNs, found.wallMs(), found.exitCode());
+    return new Death(killedNs, found.wallMs(), found.exitCode(), found.killed());
   }
 
   /**

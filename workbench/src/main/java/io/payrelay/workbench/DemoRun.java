@@ -10,8 +10,8 @@ import java.util.concurrent.CompletableFuture;
 import org.jdbi.v3.core.Jdbi;
 
 /**
- * One run: makes the payments, waits for their ends and their events, counts. Belongs to one
- * thread.
+ * One run: makes the payments, gives some back, waits for their ends and their events, counts.
+ * Belongs to one thread.
  */
 final class DemoRun {
 
@@ -37,11 +37,17 @@ final class DemoRun {
     long startNs = System.nanoTime();
     long deadlineNs = startNs + timeout.toNanos();
     Invariants invariants = new Invariants(owner);
-    try (StatusTopic topic =
-        new StatusTopic(new KafkaConfig(stack.infra().kafka().bootstrapServers(), Map.of()))) {
+    KafkaConfig kafka = new KafkaConfig(stack.infra().kafka().bootstrapServers(), Map.of());
+    try (StatusTopic topic = new StatusTopic(kafka);
+        StatusTopic refunds = StatusTopic.ofRefunds(kafka)) {
       Shop shop = new Shop(stack.infra().postgres().jdbcUrl(), seed);
+      Refunding refunding = new Refunding(owner, shop);
       CompletableFuture<Void> making = CompletableFuture.runAsync(() -> shop.order(payments));
-      while (System.nanoTime() - deadlineNs < 0 && !finished(making, invariants, topic)) {
+      while (System.nanoTime() - deadlineNs < 0
+          && !(making.isDone()
+              && refunding.ask() == 0
+              && invariants.unresolved() == 0
+              && invariants.atRest(topic, refunds, POLL))) {
         refuseIfEnded();
         // Reading the topic is the wait: it returns as soon as something happened.
         topic.poll(POLL);
@@ -49,15 +55,8 @@ final class DemoRun {
       }
       making.join();
       return invariants.check(
-          stack.simulator().charges(), topic, Duration.ofNanos(System.nanoTime() - startNs));
+          stack.simulator(), topic, refunds, Duration.ofNanos(System.nanoTime() - startNs));
     }
-  }
-
-  private boolean finished(
-      CompletableFuture<Void> making, Invariants invariants, StatusTopic topic) {
-    return making.isDone()
-        && invariants.unresolved() == 0
-        && invariants.missingStatusEvents(topic, POLL) == 0;
   }
 
   private void refuseIfEnded() {

@@ -1,5 +1,6 @@
 package io.payrelay.workbench;
 
+import io.payrelay.simulator.ProviderSimulator;
 import io.payrelay.simulator.SimulatedCharge;
 import java.time.Duration;
 import java.util.HashMap;
@@ -11,8 +12,8 @@ import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.Jdbi;
 
 /**
- * Everything that must hold after any run, with whatever faults (DESIGN section 1): the one place.
- * Used by the demo and by every system test. Stateless but for its database.
+ * Everything that must hold after any run, with whatever faults, as README.md promises: the one
+ * place. Used by the demo and by every system test. Stateless but for its database.
  */
 public final class Invariants {
 
@@ -27,38 +28,84 @@ public final class Invariants {
 
   private record Change(String paymentId, long version) {}
 
-  /** How many payments and refunds have not ended. */
+  /** How many payments have not ended. */
   public long unresolved() {
     return owner.withHandle(
         handle ->
             count(
                 handle,
-                """
-                SELECT (SELECT count(*) FROM payrelay.payment WHERE status NOT IN ('SUCCEEDED', 'FAILED'))
-                  + (SELECT count(*) FROM payrelay.refund WHERE status NOT IN ('SUCCEEDED', 'FAILED', 'RETURNED'))
-                """));
+                "SELECT count(*) FROM payrelay.payment WHERE status NOT IN ('SUCCEEDED', 'FAILED')"));
+  }
+
+  /**
+   * Whether nothing is on its way any more that could change a ledger: payments and refunds have
+   * their ends, all changes their events, no webhook waits for its payment and no call for its
+   * answer. Polls the topics first.
+   */
+  public boolean atRest(StatusTopic payments, StatusTopic refunds, Duration poll) {
+    drain(payments, poll);
+    drain(refunds, poll);
+    return owner.inTransaction(
+        handle ->
+            count(
+                        handle,
+                        """
+                        SELECT (SELECT count(*) FROM payrelay.payment WHERE status NOT IN ('SUCCEEDED', 'FAILED'))
+                          + (SELECT count(*) FROM payrelay.provider_event WHERE disposition = 'PARKED')
+                          + (SELECT count(*) FROM payrelay.attempt
+                             WHERE finished_at IS NULL AND lease_until > clock_timestamp())
+                        """)
+                    + RefundInvariants.unresolved(handle)
+                    + missing(handle, payments)
+                    + RefundInvariants.missing(handle, refunds)
+                == 0);
+  }
+
+  private static void drain(StatusTopic topic, Duration poll) {
+    while (topic.poll(poll) > 0) {
+      // Until a poll brings nothing.
+    }
   }
 
   /** Changes of status that have no event yet; polls the topic first. */
   public long missingStatusEvents(StatusTopic topic, Duration poll) {
-    while (topic.poll(poll) > 0) {
-      // Until a poll brings nothing.
-    }
+    drain(topic, poll);
     return owner.withHandle(handle -> missing(handle, topic));
   }
 
   /**
-   * Counts everything.
+   * Counts everything, in a run without refunds.
    *
    * @param charges the provider's own ledger
    * @param topic read up to its end by the caller
    */
   public Report check(List<SimulatedCharge> charges, StatusTopic topic, Duration elapsed) {
-    return owner.inTransaction(handle -> check(handle, charges, topic, elapsed));
+    return owner.inTransaction(handle -> check(handle, charges, topic, RefundCounts.NONE, elapsed));
+  }
+
+  /**
+   * Counts everything, refunds too, once it is {@link #atRest}.
+   *
+   * @param provider its ledgers
+   */
+  public Report check(
+      ProviderSimulator provider, StatusTopic topic, StatusTopic refunds, Duration elapsed) {
+    return owner.inTransaction(
+        handle ->
+            check(
+                handle,
+                provider.charges(),
+                topic,
+                RefundInvariants.check(handle, provider::refunds, refunds),
+                elapsed));
   }
 
   private static Report check(
-      Handle handle, List<SimulatedCharge> charges, StatusTopic topic, Duration elapsed) {
+      Handle handle,
+      List<SimulatedCharge> charges,
+      StatusTopic topic,
+      RefundCounts refunds,
+      Duration elapsed) {
     Map<String, PaymentRow> payments = new HashMap<>();
     handle
         .createQuery("SELECT payment_id, status, provider_transaction_id FROM payrelay.payment")
@@ -112,10 +159,10 @@ public final class Invariants {
         topic.outOfOrder(),
         unbalanced(handle),
         ledgerDifferences(handle, charges),
-        // A refund may come back at the provider: for that a person has to be told.
         count(
             handle, "SELECT count(*) FROM payrelay.exception_case WHERE kind <> 'REFUND_RETURNED'"),
         count(handle, "SELECT count(*) FROM payrelay.provider_event"),
+        refunds,
         elapsed.toMillis() / 1000.0);
   }
 

@@ -5,17 +5,12 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Payments that are requested one after the other, at a bounded rate, until it is stopped; a part
- * of the money of some is asked back a while later. Safe for any thread.
+ * Payments that are requested one after the other, at a bounded rate, until it is stopped. Safe for
+ * any thread.
  */
 final class PaymentLoad implements AutoCloseable {
 
   private static final int PORTION = 10;
-
-  /** After so many others a payment has its end, as a rule. */
-  private static final int REFUND_LAG = 100;
-
-  private static final int PAYMENTS_PER_REFUND = 5;
 
   private final Shop shop;
   private final long pauseNs;
@@ -61,11 +56,6 @@ final class PaymentLoad implements AutoCloseable {
     for (int number = 0; !stopping; number += PORTION) {
       shop.order(number, number + PORTION);
       requested = number + PORTION;
-      for (int i = number - REFUND_LAG; i < number - REFUND_LAG + PORTION; i++) {
-        if (i >= 0 && i % PAYMENTS_PER_REFUND == 0) {
-          shop.askBack(i);
-        }
-      }
       long untilNs = System.nanoTime() + pauseNs;
       for (long left = pauseNs; left > 0; left = untilNs - System.nanoTime()) {
         LockSupport.parkNanos(left);

@@ -65,7 +65,7 @@ final class RelayChaos implements AutoCloseable {
   private long deadLetters;
   private long misrouted;
   private long walsenders;
-  private long unexpectedExits;
+  private long ownExits;
   private long lastKillNs = System.nanoTime();
 
   /** Prepares a run; it starts nothing yet. */
@@ -327,7 +327,7 @@ final class RelayChaos implements AutoCloseable {
     for (ChaosProcess relay : relays) {
       ChaosProcess.Death death = relay.death().getNow(null);
       if (death != null && !death.killed()) {
-        unexpectedExits++;
+        ownExits++;
         relay.launch();
       }
     }
@@ -357,7 +357,7 @@ final class RelayChaos implements AutoCloseable {
         verdict.outOfOrder(),
         verdict.invented(),
         misrouted,
-        unexpectedExits,
+        ownExits,
         drained,
         takeovers.count(),
         takeovers.longestMs(),

@@ -19,7 +19,7 @@ import java.util.Map;
  * @param invented records of rows that were never committed
  * @param misrouted records with another content than their row's, or on another topic than theirs:
  *     exactly the rows written for it are dead letters
- * @param unexpectedExits relays that ended without being killed
+ * @param ownExits relays that ended without being killed by us
  * @param longestTakeoverMs from the kill of an active relay to the next published record
  * @param offenders the first events that violate something
  */
@@ -36,7 +36,7 @@ record RelayChaosReport(
     @JsonProperty("out_of_order") long outOfOrder,
     @JsonProperty("invented") long invented,
     @JsonProperty("misrouted") long misrouted,
-    @JsonProperty("unexpected_exits") long unexpectedExits,
+    @JsonProperty("own_exits") long ownExits,
     @JsonProperty("drained") boolean drained,
     @JsonProperty("takeovers") long takeovers,
     @JsonProperty("longest_takeover_ms") long longestTakeoverMs,
@@ -52,7 +52,7 @@ record RelayChaosReport(
         && outOfOrder == 0
         && invented == 0
         && misrouted == 0
-        && unexpectedExits == 0
+        && ownExits == 0
         && drained;
   }
 
@@ -80,7 +80,7 @@ record RelayChaosReport(
     Summary.must(out, "out of order", outOfOrder);
     Summary.must(out, "never committed", invented);
     Summary.must(out, "on a wrong topic or changed", misrouted);
-    Summary.must(out, "relays that ended by themselves", unexpectedExits);
+    Summary.must(out, "relays that ended by themselves", ownExits);
     if (!drained) {
       out.println("  The relay did not come to the end of the WAL in time.");
     }

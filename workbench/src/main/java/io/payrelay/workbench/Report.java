@@ -2,6 +2,7 @@ package io.payrelay.workbench;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import com.fasterxml.jackson.annotation.JsonProperty;
+import com.fasterxml.jackson.annotation.JsonUnwrapped;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -16,6 +17,7 @@ import java.util.List;
  * @param duplicateStatusEvents records beyond the first of a (payment_id, version)
  * @param ledgerDifferences provider transactions whose money the ledger does not show, or shows
  *     otherwise
+ * @param exceptionCases but those of refunds whose money came back, which must be there
  * @param webhooksReceived authentic ones, each event once
  */
 public record Report(
@@ -36,6 +38,7 @@ public record Report(
     @JsonProperty("ledger_differences") long ledgerDifferences,
     @JsonProperty("exception_cases") long exceptionCases,
     @JsonProperty("webhooks_received") long webhooksReceived,
+    @JsonUnwrapped RefundCounts refunds,
     @JsonProperty("elapsed_s") double elapsedS) {
 
   /** The invariants that do not hold, each as a sentence; empty where all do. */
@@ -53,10 +56,11 @@ public record Report(
     add(violations, unbalancedPostings, "postings do not balance");
     add(violations, ledgerDifferences, "provider transactions and the ledger differ");
     add(violations, exceptionCases, "exception cases were raised");
+    violations.addAll(refunds.violations());
     return violations;
   }
 
-  private static void add(List<String> violations, long count, String sentence) {
+  static void add(List<String> violations, long count, String sentence) {
     if (count != 0) {
       violations.add(count + " " + sentence);
     }

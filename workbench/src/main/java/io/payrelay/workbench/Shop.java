@@ -1,13 +1,10 @@
 package io.payrelay.workbench;
 
-import io.payrelay.payments.money.Money;
-import io.payrelay.platform.errors.Failures;
 import java.util.List;
 import java.util.Locale;
 import java.util.SplittableRandom;
 import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.Jdbi;
-import org.jdbi.v3.core.JdbiException;
 
 /**
  * An upstream service: writes payments under the upstream role, half of them by plain INSERTs and
@@ -17,7 +14,6 @@ public final class Shop {
 
   private static final List<String> CURRENCIES = List.of("USD", "EUR", "CNY", "JPY", "KWD");
   private static final int AMOUNT_MINOR_MAX = 100_000;
-  private static final String NOTHING_CAPTURED = "23514";
 
   private final Jdbi jdbi;
   private final long seed;
@@ -43,25 +39,18 @@ public final class Shop {
     }
   }
 
-  /** Asks for one minor unit of the payment back, if it has been captured meanwhile. */
-  public void askBack(int number) {
-    try {
-      jdbi.useHandle(
-          handle ->
-              handle
-                  .createQuery(
-                      "SELECT payrelay.request_refund(:refund_id, :payment_id, 1, :currency)")
-                  .bind("refund_id", String.format(Locale.ROOT, "ref_%d_%06d", seed, number))
-                  .bind("payment_id", paymentId(number))
-                  .bind("currency", terms(number).currency())
-                  .mapTo(String.class)
-                  .one());
-    } catch (JdbiException e) {
-      // A payment that was declined, or that has no end yet, has nothing to give back.
-      if (!NOTHING_CAPTURED.equals(Failures.sqlState(e))) {
-        throw e;
-      }
-    }
+  /** Asks for a refund of a payment. */
+  void refund(String paymentId, long amountMinor, String currency) {
+    jdbi.useTransaction(
+        tx ->
+            tx.createQuery(
+                    "SELECT payrelay.request_refund(:refund_id, :id, :amount_minor, :currency)")
+                .bind("refund_id", "ref" + paymentId.substring("pay".length()))
+                .bind("id", paymentId)
+                .bind("amount_minor", amountMinor)
+                .bind("currency", currency)
+                .mapTo(String.class)
+                .one());
   }
 
   /** The id of the payment with that number. */
@@ -69,16 +58,10 @@ public final class Shop {
     return String.format(Locale.ROOT, "pay_%d_%06d", seed, number);
   }
 
-  private Money terms(int number) {
+  private void order(Handle tx, int number) {
     SplittableRandom random = new SplittableRandom(seed * 1_000_003 + number);
     long amountMinor = 1L + random.nextInt(AMOUNT_MINOR_MAX);
-    return new Money(amountMinor, CURRENCIES.get(random.nextInt(CURRENCIES.size())));
-  }
-
-  private void order(Handle tx, int number) {
-    Money terms = terms(number);
-    long amountMinor = terms.amountMinor();
-    String currency = terms.currency();
+    String currency = CURRENCIES.get(random.nextInt(CURRENCIES.size()));
     String paymentId = paymentId(number);
     String traceId = String.format(Locale.ROOT, "trace-%d-%06d", seed, number);
     if (number % 2 == 0) {

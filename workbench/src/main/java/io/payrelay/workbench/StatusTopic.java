@@ -16,23 +16,34 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
 
 /**
- * The payment-status topic from its beginning, as a read_committed consumer sees it. Belongs to one
- * thread.
+ * The topic of the payments' or of the refunds' status from its beginning, as a read_committed
+ * consumer sees it. Belongs to one thread.
  */
 public final class StatusTopic implements AutoCloseable {
 
   private final KafkaConsumer<byte[], byte[]> consumer;
+  private final String idField;
   private final EventCodec codec = new EventCodec(EventCatalogue.builtIn());
   private final Map<String, Map<Long, Integer>> seen = new HashMap<>();
   private final Map<String, Long> lastVersion = new HashMap<>();
   private long events;
   private long outOfOrder;
 
-  /** Begins to read; the topic must exist. */
+  /** Begins to read that of payments; the topic must exist. */
   public StatusTopic(KafkaConfig kafka) {
+    this(kafka, Topic.PAYMENT_STATUS, "payment_id");
+  }
+
+  /** Begins to read that of refunds. */
+  public static StatusTopic ofRefunds(KafkaConfig kafka) {
+    return new StatusTopic(kafka, Topic.REFUND_STATUS, "refund_id");
+  }
+
+  private StatusTopic(KafkaConfig kafka, String topic, String idField) {
+    this.idField = idField;
     consumer = new KafkaConsumer<>(kafka.consumerProperties("payrelay-invariants"));
     List<TopicPartition> partitions =
-        consumer.partitionsFor(Topic.PAYMENT_STATUS).stream()
+        consumer.partitionsFor(topic).stream()
             .map(info -> new TopicPartition(info.topic(), info.partition()))
             .toList();
     consumer.assign(partitions);
@@ -54,12 +65,12 @@ public final class StatusTopic implements AutoCloseable {
     return events;
   }
 
-  /** How often the version of a payment was read. */
-  public int count(String paymentId, long version) {
-    return seen.getOrDefault(paymentId, Map.of()).getOrDefault(version, 0);
+  /** How often the version of a payment or refund was read. */
+  public int count(String id, long version) {
+    return seen.getOrDefault(id, Map.of()).getOrDefault(version, 0);
   }
 
-  /** Events beyond the first of their (payment_id, version). */
+  /** Events beyond the first of their id and version. */
   public long duplicates() {
     return seen.values().stream()
         .flatMap(versions -> versions.values().stream())
@@ -67,7 +78,7 @@ public final class StatusTopic implements AutoCloseable {
         .sum();
   }
 
-  /** Events that came after one of the same payment with a higher version. */
+  /** Events that came after one of the same id with a higher version. */
   public long outOfOrder() {
     return outOfOrder;
   }
@@ -85,14 +96,14 @@ public final class StatusTopic implements AutoCloseable {
     } catch (EncodingException e) {
       throw new IllegalStateException("a status event cannot be read", e);
     }
-    String paymentId = event.get("payment_id").toString();
+    String id = event.get(idField).toString();
     long version = (Long) event.get("version");
     events++;
-    seen.computeIfAbsent(paymentId, id -> new HashMap<>()).merge(version, 1, Integer::sum);
-    long last = lastVersion.getOrDefault(paymentId, 0L);
+    seen.computeIfAbsent(id, first -> new HashMap<>()).merge(version, 1, Integer::sum);
+    long last = lastVersion.getOrDefault(id, 0L);
     if (version < last) {
       outOfOrder++;
     }
-    lastVersion.put(paymentId, Math.max(last, version));
+    lastVersion.put(id, Math.max(last, version));
   }
 }

@@ -24,6 +24,7 @@ final class Summary {
     row(out, "payments FAILED (declined)", report.failed());
     row(out, "charges at the provider", report.providerCharges());
     row(out, "status events", report.statusEvents());
+    refunds(out, report.refunds());
     out.println();
     row(out, "faults in calls", stats.faults().values().stream().mapToLong(Long::longValue).sum());
     row(
@@ -60,13 +61,33 @@ final class Summary {
     must(out, "postings that do not balance", report.unbalancedPostings());
     must(out, "ledger and provider differ", report.ledgerDifferences());
     must(out, "exception cases", report.exceptionCases());
+    RefundCounts refunds = report.refunds();
+    must(out, "refunds without an end", refunds.unresolved());
+    must(
+        out,
+        "refunds made twice, or beyond the charge",
+        refunds.doubleRefunds() + refunds.beyondCaptured());
+    must(out, "refunds and provider differ", refunds.differences());
+    must(out, "refunds returned, without a case", refunds.returnedWithoutCase());
+    must(
+        out,
+        "refund events missing, twice, disordered",
+        refunds.missingEvents() + refunds.duplicateEvents() + refunds.outOfOrderEvents());
+  }
+
+  /** Where any were asked for. */
+  static void refunds(PrintWriter out, RefundCounts refunds) {
+    if (refunds.refunds() > 0) {
+      row(out, "refunds SUCCEEDED", refunds.succeeded());
+      row(out, "refunds FAILED or RETURNED", refunds.failed() + refunds.returned());
+    }
   }
 
   static void row(PrintWriter out, String name, long value) {
-    out.printf(Locale.ROOT, "  %-38s %8d%n", name, value);
+    out.printf(Locale.ROOT, "  %-42s %8d%n", name, value);
   }
 
   static void must(PrintWriter out, String name, long value) {
-    out.printf(Locale.ROOT, "  %-38s %8d  %s%n", name, value, value == 0 ? "ok" : "MUST BE 0");
+    out.printf(Locale.ROOT, "  %-42s %8d  %s%n", name, value, value == 0 ? "ok" : "MUST BE 0");
   }
 }

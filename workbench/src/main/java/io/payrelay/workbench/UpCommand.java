@@ -35,6 +35,14 @@ final class UpCommand implements Runnable {
   private long seed;
 
   @Option(
+      names = "--learn-by",
+      paramLabel = "WAY",
+      defaultValue = "both",
+      description =
+          "how results become known, beside the answers to calls: ${COMPLETION-CANDIDATES} (${DEFAULT-VALUE})")
+  private LearnBy learnBy;
+
+  @Option(
       names = "--data-dir",
       paramLabel = "D",
       description = "keep database and Kafka there between runs; without it they are thrown away")
@@ -67,7 +75,7 @@ final class UpCommand implements Runnable {
     LocalStack infra = builder.start();
     try {
       Stack stack =
-          Stack.start(infra, faults, seed, LearnBy.BOTH, part -> progress.step("starting " + part));
+          Stack.start(infra, faults, seed, learnBy, part -> progress.step("starting " + part));
       progress.end();
       // On Ctrl-C first what works, then what it works with.
       Runtime.getRuntime()

@@ -24,7 +24,7 @@ class KillKindTest {
   }
 
   @Test
-  void sevenKillsOfWorkersHaveEachKind() {
+  void eightKillsOfWorkersHaveEachKind() {
     assertThat(WorkerKillKind.plan(8, new SplittableRandom(1))).contains(WorkerKillKind.values());
   }
 

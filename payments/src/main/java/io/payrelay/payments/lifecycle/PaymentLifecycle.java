@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The one function that decides what a fact means for a payment. Total, pure, stateless. Answers,
  * callbacks, queries, settlement lines and people all come through here, so they cannot overwrite
- * each other (DESIGN section 5).
+ * each other (ARCHITECTURE.md).
  */
 public final class PaymentLifecycle {
 

@@ -327,14 +327,22 @@ public final class FactStore {
         .bindArray("payment_ids", String.class, Columns.of(changes, one -> one.after().paymentId()))
         .bindArray("versions", Long.class, Columns.of(changes, one -> one.after().version()))
         .bindArray(
-            "event_types", String.class, Columns.of(changes, one -> eventType(one.after().status())))
+            "event_types",
+            String.class,
+            Columns.of(changes, one -> eventType(one.after().status())))
         .bindArray(
-            "previous_statuses", String.class, Columns.of(changes, one -> one.before().status().name()))
-        .bindArray("statuses", String.class, Columns.of(changes, one -> one.after().status().name()))
-        .bindArray("fact_sources", String.class, Columns.of(changes, one -> one.fact().source().name()))
+            "previous_statuses",
+            String.class,
+            Columns.of(changes, one -> one.before().status().name()))
+        .bindArray(
+            "statuses", String.class, Columns.of(changes, one -> one.after().status().name()))
+        .bindArray(
+            "fact_sources", String.class, Columns.of(changes, one -> one.fact().source().name()))
         .bindArray("evidence", String.class, Columns.of(changes, one -> evidence(one.fact())))
         .bindArray(
-            "events_at", String.class, Columns.of(changes, one -> one.fact().observedAt().toString()))
+            "events_at",
+            String.class,
+            Columns.of(changes, one -> one.fact().observedAt().toString()))
         .execute();
   }
 

@@ -16,7 +16,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Each row of DESIGN section 5, one after the other. */
+/** Each rule of ARCHITECTURE.md about facts and payments, one after the other. */
 class PaymentLifecycleTest {
 
   private static final Context NOTHING = new Context(null, false);

@@ -1,6 +1,7 @@
 package io.payrelay.providers.stripe;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.payrelay.providers.ChargeRef;
 import io.payrelay.providers.ProviderAnswer;
 import io.payrelay.providers.ProviderResult;
 import io.payrelay.providers.ProviderResult.NotFound;
@@ -39,6 +40,9 @@ final class StripeLists {
   /** Stripe's clock and ours. */
   private static final Duration SKEW = Duration.ofMinutes(5);
 
+  /** From when a call is begun until Stripe may make an object for it: far more than it takes. */
+  private static final Duration LATE = Duration.ofHours(1);
+
   /** What is left of a deadline that is over: the call then fails in its own way. */
   private static final Duration LEAST = Duration.ofMillis(1);
 
@@ -76,8 +80,17 @@ final class StripeLists {
     this.requests = requests;
   }
 
-  static long from(Instant notBefore) {
-    return notBefore.minus(SKEW).getEpochSecond();
+  /**
+   * When a charge can have been made: newer objects would only push it behind the last page that is
+   * read.
+   */
+  static StripeForm made(ChargeRef charge, Instant now) {
+    StripeForm form =
+        new StripeForm().put("created[gte]", charge.notBefore().minus(SKEW).getEpochSecond());
+    Duration sinceLastCall = charge.sinceLastCall();
+    return sinceLastCall == null
+        ? form
+        : form.put("created[lte]", now.minus(sinceLastCall).plus(LATE).getEpochSecond());
   }
 
   static Duration left(long deadlineNs) {

@@ -194,7 +194,7 @@ public final class StripeProvider implements PaymentProvider {
     }
     return lists.matching(
         intents,
-        new StripeForm().put("created[gte]", StripeLists.from(charge.notBefore())),
+        StripeLists.made(charge, clock.instant()),
         deadlineNs,
         item -> paymentId.equals(StripeMetadata.paymentId(item)),
         item -> classifier.intent(item, paymentId));

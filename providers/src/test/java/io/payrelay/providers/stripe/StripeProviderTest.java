@@ -171,6 +171,13 @@ class StripeProviderTest {
           .isInstanceOf(Unknown.class);
     }
     assertThat(query("pay_9999", null).result()).isEqualTo(new NotFound());
+    // Bounded on both sides: what was made after the last call could come of it is not looked at.
+    for (Duration sinceLastCall : List.of(Duration.ZERO, Duration.ofHours(2))) {
+      ChargeRef charge =
+          new ChargeRef("pay_0001", null, before.minusSeconds(36_000), sinceLastCall);
+      assertThat(provider.query(charge, TIMEOUT).join().result())
+          .isInstanceOf(sinceLastCall.isZero() ? Succeeded.class : NotFound.class);
+    }
     assertThat(
             provider
                 .query(new ChargeRef("pay_0001", null, before.plusSeconds(3600)), TIMEOUT)

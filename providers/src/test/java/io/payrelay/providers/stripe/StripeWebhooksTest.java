@@ -113,8 +113,7 @@ class StripeWebhooksTest {
     "amount_capturable_updated, requires_capture, '', PENDING, false",
     "succeeded, succeeded, '', SUCCEEDED, false",
     "canceled, canceled, ',\"cancellation_reason\":\"abandoned\"', FAILED, false",
-    // Scenario 35, and the outcome table: a declined intent can be paid again until it is
-    // cancelled.
+    // A declined intent can be paid again until it is cancelled.
     "payment_failed, requires_payment_method, ',\"last_payment_error\":{\"code\":\"card_declined\"}', PENDING, true",
     "some_day, something_new, '', PENDING, false"
   })

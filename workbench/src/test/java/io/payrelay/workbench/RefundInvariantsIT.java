@@ -1,0 +1,146 @@
+package io.payrelay.workbench;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.payrelay.localstack.TestDatabase;
+import io.payrelay.localstack.TestInfra;
+import io.payrelay.payments.lifecycle.Fact;
+import io.payrelay.payments.lifecycle.FactSource;
+import io.payrelay.payments.lifecycle.Observation;
+import io.payrelay.payments.money.Money;
+import io.payrelay.payments.store.FactStore;
+import io.payrelay.schemas.EventCatalogue;
+import io.payrelay.schemas.Migrations;
+import io.payrelay.simulator.RefundStatus;
+import io.payrelay.simulator.SimulatedRefund;
+import io.payrelay.workbench.RefundInvariants.Compared;
+import java.sql.SQLException;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import org.jdbi.v3.core.Handle;
+import org.jdbi.v3.core.Jdbi;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.postgresql.ds.PGSimpleDataSource;
+
+/** What the judge of a run has to notice about refunds. */
+@Timeout(60)
+class RefundInvariantsIT {
+
+  private static final Money PRICE = new Money(1000, "EUR");
+  private static final Money PART = new Money(400, "EUR");
+  private static final Instant NOW = Instant.parse("2026-11-29T12:00:00Z");
+
+  private final Jdbi owner = migrated();
+
+  @Test
+  void whatTheProviderAndWeShowOtherwiseIsCounted() {
+    paidAndGivenBack("pay_back_1", "ref_back_1");
+    paidAndGivenBack("pay_back_2", "ref_back_2");
+    SimulatedRefund first = made("re_1", "ref_back_1", 400, true);
+    SimulatedRefund second = made("re_2", "ref_back_2", 400, true);
+
+    assertThat(compare()).as("both asked for, none made").isEqualTo(new Compared(0, 0));
+    refunded("pay_back_1", "ref_back_1", "re_1", Observation.SUCCEEDED);
+    refunded("pay_back_2", "ref_back_2", "re_2", Observation.SUCCEEDED);
+    assertThat(compare(first, second)).isEqualTo(new Compared(0, 0));
+    assertThat(compare(first).differences()).as("ours alone").isEqualTo(2);
+    assertThat(compare(first, made("re_2", "ref_back_2", 399, true)).differences())
+        .as("another amount, in the row and in the ledger")
+        .isEqualTo(2);
+    assertThat(compare(first, second, made("re_3", "ref_back_2", 400, true)))
+        .as("made twice, and booked once")
+        .isEqualTo(new Compared(1, 1));
+    assertThat(compare(first, second, made("re_4", "ref_nobody", 1, true)).differences())
+        .as("nobody here has asked for it")
+        .isEqualTo(2);
+
+    refunded("pay_back_2", "ref_back_2", "re_2", Observation.FAILED);
+    assertThat(compare(first, second).differences()).as("it never came back").isEqualTo(1);
+    SimulatedRefund returned = made("re_2", "ref_back_2", 400, false);
+    assertThat(compare(first, returned)).isEqualTo(new Compared(0, 0));
+  }
+
+  private Compared compare(SimulatedRefund... atProvider) {
+    return owner.withHandle(tx -> RefundInvariants.compare(tx, () -> List.of(atProvider)));
+  }
+
+  private static SimulatedRefund made(
+      String id, String ours, long amountMinor, boolean moneyReturned) {
+    return new SimulatedRefund(
+        id,
+        ours,
+        "ch_" + ours,
+        "pay_any",
+        moneyReturned ? RefundStatus.SUCCEEDED : RefundStatus.FAILED,
+        amountMinor,
+        "EUR",
+        null,
+        NOW,
+        "key",
+        moneyReturned,
+        true,
+        1);
+  }
+
+  private void paidAndGivenBack(String payment, String refund) {
+    owner.useTransaction(
+        tx -> {
+          tx.select(
+                  "SELECT payrelay.request_payment(?, 'shop', ?, 'simulator', 1000, 'EUR')",
+                  payment,
+                  payment)
+              .mapTo(String.class)
+              .one();
+          apply(tx, fact(payment, Observation.SUCCEEDED, PRICE, null, null));
+          tx.select("SELECT payrelay.request_refund(?, ?, 400, 'EUR')", refund, payment)
+              .mapTo(String.class)
+              .one();
+        });
+  }
+
+  private void refunded(String payment, String refund, String providerId, Observation seen) {
+    owner.useTransaction(tx -> apply(tx, fact(payment, seen, PART, providerId, refund)));
+  }
+
+  private static void apply(Handle tx, Fact fact) {
+    assertThat(new FactStore().apply(tx, List.of(fact), NOW)).hasSize(1);
+  }
+
+  private static Fact fact(
+      String payment,
+      Observation seen,
+      Money amount,
+      @Nullable String reference,
+      @Nullable String refund) {
+    return new Fact(
+        FactSource.RESPONSE,
+        "simulator",
+        payment,
+        seen,
+        "ch_" + payment,
+        amount,
+        null,
+        reference,
+        seen == Observation.FAILED ? "bank_closed" : null,
+        NOW,
+        Map.of(),
+        refund);
+  }
+
+  private static Jdbi migrated() {
+    TestDatabase database = TestInfra.shared().newDatabase();
+    PGSimpleDataSource source = new PGSimpleDataSource();
+    source.setUrl(database.jdbcUrl());
+    source.setUser(database.user());
+    source.setPassword(database.password());
+    try {
+      Migrations.migrate(source, EventCatalogue.builtIn());
+    } catch (SQLException e) {
+      throw new IllegalStateException(e);
+    }
+    return Jdbi.create(source);
+  }
+}
