@@ -49,7 +49,7 @@ final class WorkerQuestions {
                 .one());
   }
 
-  /** The first payments without an end, and the first open cases, for whoever looks why. */
+  /** The first payments and refunds without an end, and the first cases, for whoever looks why. */
   List<String> offenders() {
     return owner.withHandle(
         handle ->
@@ -62,7 +62,11 @@ final class WorkerQuestions {
                     WHERE p.status NOT IN ('SUCCEEDED', 'FAILED') ORDER BY p.created_at LIMIT 5)
                     UNION ALL
                     (SELECT format('%s has a case: %s', payment_id, business_key)
-                    FROM payrelay.exception_case ORDER BY opened_at LIMIT 5)
+                    FROM payrelay.exception_case WHERE kind <> 'REFUND_RETURNED' ORDER BY opened_at LIMIT 5)
+                    UNION ALL
+                    (SELECT format('refund %s is %s since %s', refund_id, status, updated_at)
+                    FROM payrelay.refund WHERE status NOT IN ('SUCCEEDED', 'FAILED', 'RETURNED')
+                    ORDER BY created_at LIMIT 5)
                     """)
                 .mapTo(String.class)
                 .list());
