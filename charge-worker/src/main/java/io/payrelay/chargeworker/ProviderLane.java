@@ -29,7 +29,8 @@ final class ProviderLane {
   private static final int TRIAL_CALLS = 5;
 
   /** Our own answer where a provider has no queries: it says nothing about the provider. */
-  static final ProviderResult NOBODY_TO_ASK = new ProviderResult.Unknown("nobody to ask");
+  static final ProviderResult NOBODY_TO_ASK =
+      new ProviderResult.Unknown(PaymentProvider.NOBODY_TO_ASK);
 
   private final PaymentProvider provider;
   private final ClaimTerms terms;

@@ -52,6 +52,9 @@ public interface PaymentProvider extends AutoCloseable {
   /** Reason of a call that came too late to be sent. */
   String RETURNED_UNSENT = "returned unsent: its deadline was over";
 
+  /** Reason of a question that is not sent, because the provider answers none. */
+  String NOBODY_TO_ASK = "nobody to ask";
+
   /** Reason of a call that was refused for our own credentials: an operator has to act. */
   String AUTHENTICATION_REFUSED = "authentication refused";
 

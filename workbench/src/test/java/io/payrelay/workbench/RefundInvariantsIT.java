@@ -61,6 +61,15 @@ class RefundInvariantsIT {
     assertThat(compare(first, second).differences()).as("it never came back").isEqualTo(1);
     SimulatedRefund returned = made("re_2", "ref_back_2", 400, false);
     assertThat(compare(first, returned)).isEqualTo(new Compared(0, 0));
+
+    paidAndGivenBack("pay_back_3", "ref_back_3");
+    refunded("pay_back_3", "ref_back_3", "re_5", Observation.FAILED);
+    assertThat(compare(first, returned, made("re_5", "ref_back_3", 400, false)))
+        .as("came back before we learnt that it had succeeded")
+        .isEqualTo(new Compared(0, 0));
+    assertThat(compare(first, returned, made("re_5", "ref_back_3", 400, true)).differences())
+        .as("called failed, and the customer has the money")
+        .isEqualTo(2);
   }
 
   private Compared compare(SimulatedRefund... atProvider) {
