@@ -18,6 +18,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.jdbi.v3.core.HandleCallback;
 import org.jdbi.v3.core.Jdbi;
 import org.jspecify.annotations.Nullable;
@@ -38,6 +39,13 @@ final class Ingest implements AutoCloseable {
   private static final int WRITERS = 2;
 
   private static final int TOGETHER_MAX = 128;
+
+  /** So long the first of a batch waits for company: a transaction costs as much as many events. */
+  private static final Duration GATHER = Duration.ofMillis(5);
+
+  /** With so many nobody waits for more. */
+  private static final int COMPANY = 32;
+
   private static final long TOGETHER_BYTES_MAX = 4_194_304;
 
   /** A lost race shows what the winner committed; the second loss is a crowd's. */
@@ -159,6 +167,10 @@ final class Ingest implements AutoCloseable {
     List<Waiting> batch = new ArrayList<>();
     try {
       Waiting next = queue.poll(STEP.toMillis(), TimeUnit.MILLISECONDS);
+      if (next != null && queue.size() < COMPANY) {
+        // Not woken by each that comes: that would cost what it saves.
+        LockSupport.parkNanos(GATHER.toNanos());
+      }
       long bytes = 0;
       while (next != null) {
         batch.add(next);
