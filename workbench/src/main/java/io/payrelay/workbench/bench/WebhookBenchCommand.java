@@ -50,7 +50,7 @@ final class WebhookBenchCommand implements Callable<Integer> {
   @Option(
       names = "--connections",
       paramLabel = "C",
-      defaultValue = "64",
+      defaultValue = "128",
       description = "kept-alive connections of the sender (${DEFAULT-VALUE})")
   private int connections;
 
