@@ -52,3 +52,4 @@ $$;
 -- Deferred, because the posting comes first.
 CREATE CONSTRAINT TRIGGER ledger_posting_has_entries AFTER INSERT ON payrelay.ledger_posting
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION payrelay.ledger_posting_has_entries();
+REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA payrelay FROM PUBLIC;

@@ -314,7 +314,7 @@ class ChargeConflictsIT {
         fixture.simulator(fixture.simulatorConfig().queryLag(Duration.ofMillis(1_500)));
     fixture.worker(
         fixture.provider(simulator.baseUrl(), Duration.ofHours(24), Duration.ofSeconds(10)),
-        Map.of("CALL_TIMEOUT_MS", "600", "LEASE_MS", "1500", "QUERY_DELAYS_MS", "150"));
+        Map.of("CALL_TIMEOUT_MS", "600", "LEASE_MS", "5000", "QUERY_DELAYS_MS", "150"));
     String id = ChargeFixture.newId();
     simulator.script(id, Fault.TIMEOUT_AFTER);
     fixture.insert(id, "pm_card");

@@ -133,6 +133,32 @@ class BatchIT {
   }
 
   @Test
+  void readsNoTableWhole() {
+    List<Delivery> deliveries = new ArrayList<>();
+    for (int i = 0; i < 20; i++) {
+      deliveries.add(delivery(newEventId(), event("charge.succeeded", fixture.payment())));
+    }
+
+    List<String> readWhole =
+        database
+            .jdbi()
+            .inTransaction(
+                tx -> {
+                  assertThat(
+                          new EventWriter(PARK, Duration.ofSeconds(5))
+                              .together(tx, deliveries, InstantSource.system().instant()))
+                      .extracting(Receipt::disposition)
+                      .containsOnly(Disposition.APPLIED);
+                  return tx.createQuery(
+                          "SELECT relname FROM pg_stat_xact_user_tables WHERE seq_scan > 0")
+                      .mapTo(String.class)
+                      .list();
+                });
+
+    assertThat(readWhole).isEmpty();
+  }
+
+  @Test
   void appliesEventsOfOnePaymentInTheOrderInWhichTheyCame() {
     String payment = fixture.payment();
     String pending = newEventId();
