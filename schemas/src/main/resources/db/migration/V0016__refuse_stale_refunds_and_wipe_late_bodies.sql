@@ -1,3 +1,7 @@
+-- A lock that somebody holds for long must not queue everybody behind this: run migrate again.
+SET LOCAL lock_timeout = '5s';
+LOCK TABLE payrelay.ledger_posting IN SHARE ROW EXCLUSIVE MODE;
+
 -- Money that leaves, or comes back, without a request of ours changes what a refund may take. It touches the payment's
 -- row: a transaction above READ COMMITTED whose snapshot is older cannot see the posting, and is refused with 40001
 -- when refund_check locks that row. Captures only make more refundable, and are most of the postings.

@@ -1,3 +1,7 @@
+-- In the order of those who write; a lock that somebody holds for long must not queue everybody behind this.
+SET LOCAL lock_timeout = '5s';
+LOCK TABLE payrelay.payment, payrelay.refund, payrelay.outbox IN SHARE ROW EXCLUSIVE MODE;
+
 -- A row says when it was written, and partitions, retention and recovery believe it. 'infinity' or a year far away is
 -- no such time. Only the owner of the tables can write the column at all: for him, and for his mistakes.
 

@@ -1,3 +1,7 @@
+-- In the order of those who write; a lock that somebody holds for long must not queue everybody behind this.
+SET LOCAL lock_timeout = '5s';
+LOCK TABLE payrelay.ledger_posting, payrelay.ledger_entry IN ACCESS EXCLUSIVE MODE;
+
 -- As before, per statement instead of per row: three checks an event were a fifth of what a webhook cost here.
 -- Entries come with their posting, in the same transaction, and the entries of one statement balance per
 -- posting and currency. So a posting balances after each statement, however many bring its entries; and

@@ -7,6 +7,7 @@ import static org.awaitility.Awaitility.await;
 
 import io.payrelay.schemas.Topic;
 import java.sql.Connection;
+import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.time.Instant;
@@ -15,11 +16,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.utils.Utils;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
@@ -382,6 +385,9 @@ class RelayRecoveryIT {
                   .byType())
           .isEqualTo(Map.of("payrelay.charge-requests ChargeRequested", 4L + 3L));
 
+      assertThat(rowsSince(fixture, Instant.parse("1975-01-01T00:00:00Z")))
+          .isEqualTo(rowsSince(fixture, null));
+
       RecoveryReport report = fixture.execute();
 
       assertThat(report.missing()).isEqualTo(8);
@@ -390,6 +396,17 @@ class RelayRecoveryIT {
       assertThat(verdict.lost() + verdict.duplicated()).as("%s", verdict).isZero();
       assertThat(verdict.invented()).as("taken out of the table").isEqualTo(8);
     }
+  }
+
+  private static long rowsSince(RecoveryFixture fixture, @Nullable Instant from)
+      throws SQLException {
+    AtomicLong rows = new AtomicLong();
+    try (Connection connection = fixture.relay.connect()) {
+      OutboxReader.begin(connection, null);
+      new OutboxReader(connection)
+          .scan(new OutboxReader.Filter(from, null, List.of()), head -> rows.incrementAndGet());
+    }
+    return rows.get();
   }
 
   @Test

@@ -107,9 +107,10 @@ final class OutboxReader {
   void scan(Filter filter, HeadVisitor visitor) throws SQLException {
     scan(filter, time(filter.from(), OffsetDateTime.MIN), visitor);
     Instant from = filter.from();
-    if (filter.to() == null && from != null && from.isAfter(CreatedAt.FIRST)) {
+    if (filter.to() == null && from != null) {
       // Nobody wrote them then, so they may be as young as any.
-      Filter old = new Filter(null, CreatedAt.FIRST, filter.aggregateIds());
+      Instant before = from.isBefore(CreatedAt.FIRST) ? from : CreatedAt.FIRST;
+      Filter old = new Filter(null, before, filter.aggregateIds());
       scan(old, OffsetDateTime.MIN, visitor);
     }
   }
