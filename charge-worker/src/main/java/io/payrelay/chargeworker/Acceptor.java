@@ -19,7 +19,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Accepts triggers of one kind: in one transaction, and one by one where that fails. No network
- * call, and no wait for anybody who holds a payment. Safe for any thread.
+ * call, and only a short wait for anybody who holds a payment. Safe for any thread.
  *
  * @param <T> the triggers
  * @param <R> the rows that they name

@@ -46,9 +46,8 @@ public final class Database implements AutoCloseable {
     hikari.setMinimumIdle(1);
     hikari.setConnectionTimeout(config.connectTimeout().toMillis());
     hikari.setInitializationFailTimeout(config.connectTimeout().toMillis());
-    // What goes through the pool looks rows up by key. PostgreSQL reads a table that was never
-    // analysed
-    // as if it were small, whole, for each batch: a day's first million rows must not cost that.
+    // What goes through the pool looks rows up by key. PostgreSQL takes a table that was never
+    // analysed for a small one and reads it whole, for each batch, however many rows it has.
     hikari.setConnectionInitSql("SET enable_seqscan = off");
     hikari.addDataSourceProperty("ApplicationName", applicationName);
     hikari.addDataSourceProperty("reWriteBatchedInserts", "true");
