@@ -42,7 +42,7 @@ final class BodyGate extends Handler.Wrapper {
    * What a request may cost before anything is known of it.
    *
    * @param headersMax how many; their bytes are the server's to count
-   * @param bufferedBytesMax of all bodies that are being read
+   * @param bufferedBytesMax of all bodies that are being read or wait for their answer
    */
   record Limits(int headersMax, int bodyBytesMax, long bufferedBytesMax, Duration timeout) {}
 
@@ -55,6 +55,7 @@ final class BodyGate extends Handler.Wrapper {
     this.providers = Set.copyOf(providers);
     this.connections = connections;
     this.metrics = metrics;
+    metrics.buffered(buffered);
   }
 
   @Override

@@ -81,6 +81,8 @@ final class BodyReader implements Runnable {
                   .schedule(this::late, gate.timeout().toMillis(), TimeUnit.MILLISECONDS);
           gate.waits(number, this);
         }
+      } else if (turn == Turn.COMPLETE) {
+        stopWaiting();
       } else {
         end();
       }
@@ -153,22 +155,30 @@ final class BodyReader implements Runnable {
     gate.refuse(response, callback, 408, "body too slow");
   }
 
-  /** The memory of a whole body is bounded by the number of threads from here on. */
   private void end() {
+    stopWaiting();
+    gate.release(bytes.size());
+  }
+
+  private void stopWaiting() {
     ended = true;
     gate.ended(number);
-    gate.release(bytes.size());
     if (deadline != null) {
       deadline.cancel();
     }
   }
 
+  /**
+   * A whole body takes its memory until it is answered: it may stand in the queue for its write.
+   */
   private void pass() {
     lease.work();
+    int size = bytes.size();
+    Callback answered = Callback.from(() -> gate.release(size), callback);
     try {
-      gate.pass(request, response, callback, bytes.toByteArray());
+      gate.pass(request, response, answered, bytes.toByteArray());
     } catch (Exception e) {
-      callback.failed(e);
+      answered.failed(e);
     }
   }
 }

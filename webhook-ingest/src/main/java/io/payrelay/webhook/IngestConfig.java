@@ -56,7 +56,8 @@ public record IngestConfig(
           "33554432",
           1_048_576,
           1_073_741_824,
-          "memory for bodies that are still being read; beyond it the slowest are answered 408");
+          "memory for bodies, from their first byte to their answer; beyond it the slowest are"
+              + " answered 408");
   public static final Setting<Integer> HEADER_BYTES_MAX =
       Setting.integer(
           "PAYRELAY_INGEST_HEADER_BYTES_MAX",

@@ -20,6 +20,7 @@ final class IngestMetrics {
   private static final String REPEATS = "payrelay.webhook.repeats";
   private static final String REFUSED = "payrelay.webhook.refused";
   private static final String WIPED = "payrelay.webhook.wiped";
+  private static final String BUFFERED = "payrelay.webhook.buffered.bytes";
   private static final double MS_PER_SECOND = 1000;
 
   private final MeterRegistry registry;
@@ -60,6 +61,11 @@ final class IngestMetrics {
       waiting(provider);
     }
     registry.counter(WIPED);
+  }
+
+  /** Shows how many bytes of bodies are held, those that are being read and those at work. */
+  void buffered(AtomicLong bytes) {
+    registry.gauge(BUFFERED, bytes);
   }
 
   void received(String provider, Receipt receipt, Duration took) {

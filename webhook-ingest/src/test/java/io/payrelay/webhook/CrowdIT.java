@@ -131,8 +131,8 @@ class CrowdIT {
                     "PAYRELAY_INGEST_BODY_BYTES_MAX", "1000000",
                     "PAYRELAY_INGEST_READ_TIMEOUT_MS", "100000"),
                 IngestFaults.NONE);
-        Socket older = halfBody(fixture, 900_000);
-        Socket newer = halfBody(fixture, 148_000)) {
+        Socket older = halfBody(fixture, 900_000, 0);
+        Socket newer = halfBody(fixture, 148_000, 900_000)) {
       String body = event("charge.succeeded", fixture.payment()) + " ".repeat(2_000);
 
       await()
@@ -145,14 +145,29 @@ class CrowdIT {
       assertThat(new String(older.getInputStream().readNBytes(12), US_ASCII))
           .isEqualTo("HTTP/1.1 408");
       assertThat(newer.getInputStream().available()).isZero();
+      await().until(() -> buffered(fixture) == 148_000);
     }
   }
 
-  private static Socket halfBody(IngestFixture fixture, int bytes) throws IOException {
+  /**
+   * @param before what the ingest holds already: which body is the older one is decided by who was
+   *     read first, not by who connected first
+   */
+  private static Socket halfBody(IngestFixture fixture, int bytes, int before) throws IOException {
     Socket socket = new Socket(InetAddress.getLoopbackAddress(), fixture.ingest.port());
     String text = POST + "Content-Length: 1000000\r\n\r\n" + " ".repeat(bytes);
     socket.getOutputStream().write(text.getBytes(US_ASCII));
+    await().until(() -> buffered(fixture) == before + bytes);
     return socket;
+  }
+
+  private static long buffered(IngestFixture fixture) {
+    return fixture
+        .telemetry("/metrics")
+        .lines()
+        .filter(line -> line.startsWith("payrelay_webhook_buffered_bytes "))
+        .mapToLong(line -> (long) Double.parseDouble(line.substring(line.indexOf(' '))))
+        .sum();
   }
 
   private static String freshlyConnected(IngestFixture fixture, String body) throws IOException {
