@@ -38,27 +38,53 @@ public final class Invariants {
   }
 
   /**
-   * Whether nothing is on its way any more that could change a ledger: payments and refunds have
-   * their ends, all changes their events, no webhook waits for its payment and no call for its
-   * answer. Polls the topics first.
+   * What is on its way still and could change a ledger or bring an event.
+   *
+   * @param payments without an end
+   * @param refunds without an end
+   * @param parked webhooks that wait for their payment
+   * @param calls to the provider whose lease runs
+   * @param events changes of payments and refunds that no event has told yet
    */
-  public boolean atRest(StatusTopic payments, StatusTopic refunds, Duration poll) {
+  record Moving(long payments, long refunds, long parked, long calls, long events) {
+
+    boolean nothing() {
+      return payments + refunds + parked + calls + events == 0;
+    }
+
+    @Override
+    public String toString() {
+      return "%d payments and %d refunds open, %d webhooks parked, %d calls, %d events on their way"
+          .formatted(payments, refunds, parked, calls, events);
+    }
+  }
+
+  /** Counts what is still moving; polls the topics first. */
+  Moving moving(StatusTopic payments, StatusTopic refunds, Duration poll) {
     drain(payments, poll);
     drain(refunds, poll);
     return owner.inTransaction(
         handle ->
-            count(
-                        handle,
-                        """
-                        SELECT (SELECT count(*) FROM payrelay.payment WHERE status NOT IN ('SUCCEEDED', 'FAILED'))
-                          + (SELECT count(*) FROM payrelay.provider_event WHERE disposition = 'PARKED')
-                          + (SELECT count(*) FROM payrelay.attempt
-                             WHERE finished_at IS NULL AND lease_until > clock_timestamp())
-                        """)
-                    + RefundInvariants.unresolved(handle)
-                    + missing(handle, payments)
-                    + RefundInvariants.missing(handle, refunds)
-                == 0);
+            new Moving(
+                count(
+                    handle,
+                    "SELECT count(*) FROM payrelay.payment WHERE status NOT IN ('SUCCEEDED', 'FAILED')"),
+                RefundInvariants.unresolved(handle),
+                count(
+                    handle,
+                    "SELECT count(*) FROM payrelay.provider_event WHERE disposition = 'PARKED'"),
+                count(
+                    handle,
+                    """
+                    SELECT count(*) FROM payrelay.attempt
+                    WHERE finished_at IS NULL AND lease_until > clock_timestamp()
+                    """),
+                missing(handle, payments) + RefundInvariants.missing(handle, refunds)));
+  }
+
+  /** Whether nothing is {@link #moving} any more. */
+  public boolean atRest(StatusTopic payments, StatusTopic refunds, Duration poll) {
+    return moving(payments, refunds, poll).nothing();
   }
 
   private static void drain(StatusTopic topic, Duration poll) {

@@ -105,7 +105,7 @@ final class WorkerChaos implements AutoCloseable {
       try (PaymentLoad load = PaymentLoad.start(shop, LOAD_PAUSE)) {
         storm(load, progress);
         load.stop();
-        boolean converged = converge(load, progress, refunds, lag);
+        boolean converged = converge(progress, refunds, lag);
         return report(opened, refunds, converged, startNs);
       }
     }
@@ -294,21 +294,18 @@ final class WorkerChaos implements AutoCloseable {
   }
 
   /** Only what is at rest can be judged: a webhook on its way may still move a ledger. */
-  private boolean converge(
-      PaymentLoad load, Progress progress, StatusTopic refunds, RequestLag lag) {
+  private boolean converge(Progress progress, StatusTopic refunds, RequestLag lag) {
     StatusTopic reader = Objects.requireNonNull(topic);
     return readUntil(
         () -> {
-          long open = invariants.unresolved();
+          long asked = refunding.ask();
+          Invariants.Moving moving = invariants.moving(reader, refunds, POLL);
           long webhooks = stack.simulator().stats().webhooksOnTheirWay();
+          long requests = lag.records();
           progress.now(
-              "waiting for rest: %d of %d payments open, %d webhooks on their way"
-                  .formatted(open, load.requested() + baits, webhooks));
-          return open == 0
-              && webhooks == 0
-              && refunding.ask() == 0
-              && invariants.atRest(reader, refunds, POLL)
-              && lag.records() == 0;
+              "waiting for rest: %s, %d webhooks on their way, %d requests not taken"
+                  .formatted(moving, webhooks, requests));
+          return asked == 0 && moving.nothing() && webhooks == 0 && requests == 0;
         },
         CONVERGE_LIMIT);
   }
