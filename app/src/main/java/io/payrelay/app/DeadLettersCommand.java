@@ -146,6 +146,9 @@ final class DeadLettersCommand implements Runnable {
     original
         .headers()
         .forEach((name, value) -> out.println("  " + name + ": " + CardNumbers.masked(value)));
+    if (original.lost() != null) {
+      out.println("  record: " + original.lost());
+    }
     byte[] payload = original.payload();
     if (payload == null) {
       out.println("  payload: neither Kafka nor the outbox holds it any more");
@@ -263,6 +266,10 @@ final class DeadLettersCommand implements Runnable {
             catalogue,
             FramingConfig.from(settings),
             Clock.systemUTC())) {
+      // What is there can be worked on; what is lost must not go unseen meanwhile.
+      PrintWriter err = spec.commandLine().getErr();
+      desk.losses().forEach(loss -> err.println("warning: " + loss));
+      err.flush();
       return work.apply(desk);
     }
   }

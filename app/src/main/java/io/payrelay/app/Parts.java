@@ -175,7 +175,9 @@ public final class Parts {
     return closingOnFailure(
         telemetry,
         () -> {
-          Database database = open(settings, "payrelay-charge-worker");
+          Database database =
+              checked(
+                  Database.openForKeys(DatabaseConfig.from(settings), "payrelay-charge-worker"));
           return closingOnFailure(
               database,
               () -> {
@@ -342,7 +344,10 @@ public final class Parts {
 
   /** Opens the pool and refuses a schema that this build was not made for. */
   static Database open(Settings settings, String applicationName) {
-    Database database = Database.open(DatabaseConfig.from(settings), applicationName);
+    return checked(Database.open(DatabaseConfig.from(settings), applicationName));
+  }
+
+  private static Database checked(Database database) {
     return closingOnFailure(
         database,
         () -> {

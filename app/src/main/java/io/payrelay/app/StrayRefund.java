@@ -55,8 +55,12 @@ record StrayRefund(CaseResolution resolution, List<String> sentences) {
           "Events %s of %s name transaction %s and cannot be read: they may tell of money that went back already. See `webhooks show`, reprocess them, or take the payment over with --adopt"
               .formatted(sorted(gone.unread()), provider, transactionId));
     }
+    // A command holds no keys of providers.
+    String notAsked =
+        "%s itself was not asked what went back of transaction %s: only its events that are kept here were read; compare with its own records"
+            .formatted(provider, transactionId);
     if (gone.minor() == 0) {
-      return asIs;
+      return new StrayRefund(resolution, List.of(notAsked));
     }
     long left = money.amountMinor() - gone.minor();
     Long wanted = refund.amountMinor();
@@ -77,7 +81,7 @@ record StrayRefund(CaseResolution resolution, List<String> sentences) {
                       ? "nothing is left to refund; take the payment over with --adopt, and its events are booked"
                       : "refund %d at most (--amount-minor)".formatted(left)));
     }
-    List<String> sentences = new ArrayList<>(List.of(known));
+    List<String> sentences = new ArrayList<>(List.of(known, notAsked));
     if (wanted == null) {
       sentences.add("so the rest is asked for, %d %s".formatted(left, money.currency()));
     }

@@ -136,6 +136,23 @@ final class DeadLettersCommandIT {
   }
 
   @Test
+  void warnsOfWhatKafkaLostAndGoesOnUntilSomebodyHasLooked() throws SQLException {
+    assertThat(run("dead-letters", "list", "--aggregate-id", aggregate).err()).isEmpty();
+    execute("UPDATE payrelay.dead_letter_progress SET next_offset = next_offset + 1000000");
+
+    Result list = run("dead-letters", "list", "--aggregate-id", aggregate);
+
+    assertThat(list.exitCode()).isZero();
+    assertThat(list.out()).contains("1 shown, 1 of them unresolved");
+    assertThat(list.err()).contains("warning: Kafka lost offsets").contains("dead-letters discard");
+    String gaps = run("dead-letters", "list", "--source", "gap").out();
+    String id = gaps.substring(0, gaps.indexOf(' '));
+    assertThat(run("dead-letters", "discard", id, "--why", "looked", "--execute").out())
+        .contains("1 of 1 done");
+    assertThat(run("dead-letters", "list", "--aggregate-id", aggregate).err()).isEmpty();
+  }
+
+  @Test
   void discardsForGood() {
     String list = run("dead-letters", "list", "--since", "PT1H", "--aggregate-id", aggregate).out();
     String id = list.substring(0, list.indexOf(' '));

@@ -25,15 +25,23 @@ class StrayMoneyIT {
     event("simulator", "evt_back_1", body("charge.refunded", "ch_part", "re_1", 500));
     event("simulator", "evt_back_2", body("charge.refunded", "ch_part", "re_1", 500));
     event("simulator", "evt_back_3", body("charge.refunded", "ch_part", "re_2", 99));
+    // They failed at the provider, one after it had succeeded: the money did not go.
+    event("simulator", "evt_failed_1", refund("refund.pending", "re_5", 0));
+    event("simulator", "evt_failed_2", refund("refund.failed", "re_5", 9));
+    event("simulator", "evt_failed_4", refund("refund.failed", "re_6", 9));
+    event("simulator", "evt_failed_3", refund("refund.succeeded", "re_6", 8));
     event("simulator", "evt_other", body("charge.refunded", "ch_else", "re_3", 1));
 
     Result tooMuch = fixture.resolve(id, "--refund", "--amount-minor", "1401");
     assertThat(tooMuch.err())
-        .contains("599 of the 1999 EUR of transaction ch_part", "[evt_back_1, evt_back_2, evt_b")
+        .contains(
+            "599 of the 1999 EUR of transaction ch_part", "[evt_back_1, evt_back_2, evt_back_3]")
         .contains("refund 1400 at most");
     Result rest = fixture.resolve(id, "--refund");
 
-    assertThat(rest.out()).contains("so the rest is asked for, 1400 EUR", "of 1400 EUR");
+    assertThat(rest.out())
+        .contains("so the rest is asked for, 1400 EUR", "of 1400 EUR")
+        .contains("simulator itself was not asked");
     assertThat(fixture.text("SELECT amount_minor FROM payrelay.refund")).isEqualTo("1400");
   }
 
@@ -123,6 +131,13 @@ class StrayMoneyIT {
         {"type":"%s","timestamp":"2026-11-29T12:00:00Z","data":{"id":"%s","merchant_transaction_id":"nobody_1",
         "status":"succeeded","amount":1999,"currency":"EUR","refund_id":"%s","refund_amount":%d}}"""
         .formatted(type, transactionId, refundId, refunded);
+  }
+
+  private static String refund(String type, String refundId, int second) {
+    return """
+        {"type":"%s","timestamp":"2026-11-29T12:00:0%dZ","data":{"id":"%s","charge":"ch_part",
+        "merchant_transaction_id":"nobody_1","amount":700,"currency":"EUR"}}"""
+        .formatted(type, second, refundId);
   }
 
   private static void event(String provider, String eventId, String body) {

@@ -14,10 +14,10 @@ import io.payrelay.schemas.EventCodec;
 import io.payrelay.schemas.Topic;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.sql.Connection;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -285,34 +285,108 @@ class DeadLettersIT {
   }
 
   @Test
-  void whatKafkaLostOfTheTopicHoldsTheOutboxUntilSomebodyHasLooked() throws Exception {
-    try (RelayFixture fixture = RelayFixture.shared().prepared();
-        Connection connection = fixture.connect()) {
-      DeadLetterLog log = new DeadLetterLog(fixture.kafka());
-      log.catchUp(connection);
-      // As if there had been more before an unclean election.
+  void whatKafkaLostIsNotedEachTimeAndHoldsUpTheOutboxAloneUntilSomebodyHasLooked()
+      throws Exception {
+    String aggregate = unique();
+    try (RelayFixture fixture = RelayFixture.shared().prepared()) {
+      String eventId = poison(fixture, aggregate, PAYLOAD);
+      send(
+          fixture,
+          letter(aggregate, Map.of("source", "charge-worker", "reason", "a")),
+          letter(aggregate, Map.of("source", "relay", "reason", "b", "ce_id", eventId)),
+          letter(aggregate, Map.of("source", "charge-worker", "reason", "c")));
+      List<DeadLetter> noted = awaitSome(fixture, aggregate, 3);
+      List<String> ids = noted.stream().map(DeadLetter::id).toList();
+      // As if an unclean election had lost a and b, and others had their offsets now.
       fixture.execute(
-          "UPDATE payrelay.dead_letter_progress SET next_offset = next_offset + 1000000");
-      for (int round = 0; round < 2; round++) {
-        assertThatThrownBy(() -> log.catchUp(connection)).hasMessageContaining("has lost records");
+          """
+          SET session_replication_role = replica;
+          UPDATE payrelay.dead_letter SET dead_lettered_at = dead_lettered_at - interval '1 s'
+          WHERE aggregate_id = '%s' AND reason <> 'c';
+          UPDATE payrelay.dead_letter_progress SET next_offset = next_offset + 1000000
+          """
+              .formatted(aggregate));
+
+      try (DeadLetters desk = fixture.deadLetters(mended(fixture))) {
+        assertThat(desk.losses()).singleElement().asString().contains("Kafka lost offsets");
+        List<DeadLetter> now = desk.list(of(aggregate));
+        assertThat(now.stream().map(DeadLetter::id))
+            .as("what lies there now is noted beside what is lost, and c once")
+            .hasSize(5)
+            .containsAll(ids)
+            .filteredOn(id -> id.contains("~1/"))
+            .hasSize(2);
+        String lost = idOf(noted, "a");
+        assertThat(desk.show(lost).lost()).contains("holds another one at its offset");
+        assertThat(desk.show(lost).payload()).isNull();
+        assertThat(desk.show(idOf(noted, "b")).payload()).asString(UTF_8).isEqualTo(PAYLOAD);
+
+        Map<String, DeadLetters.Outcome> outcomes = new HashMap<>();
+        for (DeadLetters.Outcome one : desk.redrive(ids, "me", "mended", true)) {
+          outcomes.put(one.letter().reason(), one);
+        }
+        assertThat(outcomes.get("a").done()).isFalse();
+        assertThat(outcomes.get("a").sentence()).contains("holds another one at its offset");
+        assertThat(outcomes.get("b").sentence()).isEqualTo("redriven to " + TOPIC);
+        assertThat(outcomes.get("c").sentence()).isEqualTo("redriven to " + Topic.CHARGE_REQUESTS);
       }
-      assertThat(
-              fixture.query(
-                  "SELECT count(*) FROM payrelay.unresolved_dead_letter WHERE source = 'gap'"))
-          .isEqualTo("1");
+      assertThat(read(fixture, TOPIC, aggregate))
+          .singleElement()
+          .satisfies(sent -> assertThat(header(sent, "ce_id")).isEqualTo(eventId));
 
-      // The topic has grown past what was lost.
       fixture.execute(
-          "UPDATE payrelay.dead_letter_progress SET next_offset = next_offset - 1000001");
-      log.catchUp(connection);
+          "UPDATE payrelay.dead_letter_progress SET next_offset = next_offset + 1000000"
+              + " WHERE topic_id LIKE '%~1'");
+      try (DeadLetters desk = fixture.deadLetters()) {
+        assertThat(desk.losses()).as("a second loss").hasSize(2);
+        assertThat(desk.list(of(aggregate))).as("nothing is noted again").hasSize(5);
+        assertThat(holdsOutbox(fixture)).isTrue();
+        List<String> gaps =
+            desk.list(new DeadLetters.Filter(50, null, "gap", null, null, null, true)).stream()
+                .map(DeadLetter::id)
+                .toList();
 
-      assertThat(
-              fixture.query(
-                  "SELECT source || ' ' || reason FROM payrelay.unresolved_dead_letter"
-                      + " WHERE source = 'gap'"))
-          .startsWith("gap Kafka lost offsets")
-          .contains("is not noted");
+        assertThat(desk.discard(gaps, "me", "looked", true)).allMatch(DeadLetters.Outcome::done);
+
+        assertThat(desk.losses()).isEmpty();
+        assertThat(holdsOutbox(fixture)).isFalse();
+      }
+      // As if the topic were another one than was read before.
+      fixture.execute(
+          """
+          SET session_replication_role = replica;
+          UPDATE payrelay.dead_letter SET topic_id = regexp_replace(topic_id, '^[^~]+', 'old');
+          UPDATE payrelay.dead_letter_resolution SET topic_id = regexp_replace(topic_id, '^[^~]+', 'old');
+          UPDATE payrelay.dead_letter_progress SET topic_id = regexp_replace(topic_id, '^[^~]+', 'old')
+          """);
+      for (int round = 0; round < 2; round++) {
+        try (DeadLetters desk = fixture.deadLetters()) {
+          assertThat(desk.losses()).singleElement().asString().contains("was made anew");
+          assertThat(desk.show("old/" + ids.get(0)).lost()).contains("the topic was made anew");
+        }
+      }
     }
+  }
+
+  private static boolean holdsOutbox(RelayFixture fixture) throws Exception {
+    return fixture.query("SELECT payrelay.outbox_partition_is_held('outbox_default')").equals("t");
+  }
+
+  private static String idOf(List<DeadLetter> letters, String reason) {
+    return letters.stream()
+        .filter(letter -> letter.reason().equals(reason))
+        .findFirst()
+        .orElseThrow()
+        .id();
+  }
+
+  private static ProducerRecord<byte[], byte[]> letter(
+      String aggregate, Map<String, String> headers) {
+    ProducerRecord<byte[], byte[]> letter =
+        new ProducerRecord<>(Topic.DEAD_LETTER, aggregate.getBytes(UTF_8), new byte[] {5});
+    headers.forEach((name, value) -> letter.headers().add(name, value.getBytes(UTF_8)));
+    letter.headers().add("original_topic", Topic.CHARGE_REQUESTS.getBytes(UTF_8));
+    return letter;
   }
 
   @Test

@@ -6,9 +6,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * A dead letter as it was noted, and how it was resolved, if it was. Immutable.
  *
- * @param id its offset on the topic; of a topic that was made anew since, with that topic's id
+ * @param id its offset on the topic; of a topic that was made anew since, or that Kafka has lost
+ *     records of before, with that topic's id, so that no id ever gets another meaning
  * @param source relay, charge-worker, other, or gap: offsets that were deleted before anybody noted
- *     them
+ *     them, or that Kafka lost afterwards
  * @param resolution REDRIVEN or DISCARDED; null: it is unresolved
  */
 public record DeadLetter(

@@ -10,6 +10,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.sql.Timestamp;
+import java.sql.Types;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,11 +21,14 @@ import org.apache.kafka.clients.admin.ListOffsetsOptions;
 import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.InvalidOffsetException;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Notes in PostgreSQL what the dead-letter topic holds. The topic forgets after its retention; a
@@ -39,11 +43,7 @@ final class DeadLetterLog {
   private static final Duration POLL = Duration.ofMillis(200);
   private static final int RECORDS_IN_TRANSACTION_MAX = 200;
 
-  private static final String IS_GAP =
-      """
-      SELECT count(*) FROM payrelay.dead_letter
-      WHERE topic_id = ? AND topic_offset = ? AND source = 'gap'
-      """;
+  private static final Logger log = LoggerFactory.getLogger(DeadLetterLog.class);
 
   private final KafkaConfig kafka;
 
@@ -54,7 +54,8 @@ final class DeadLetterLog {
   }
 
   /**
-   * Notes all that was on the topic when it was called.
+   * Notes all that was on the topic when it was called. What Kafka has lost is noted as a gap: it
+   * holds the outbox until a person has looked, and nothing else is held up by it.
    *
    * @param connection in auto-commit
    * @return the topic's id
@@ -63,26 +64,32 @@ final class DeadLetterLog {
   String catchUp(Connection connection) throws SQLException {
     Timestamp began = now(connection);
     Ends ends = ends();
-    long next = progress(connection, ends);
-    if (ends.end() < next) {
-      // Somebody else has read records that came since.
+    DeadLetterGeneration before = DeadLetterGeneration.before(connection, ends.topicId());
+    if (before != null) {
+      noteNewTopic(connection, ends, before);
+    }
+    DeadLetterGeneration read =
+        DeadLetterGeneration.current(connection, ends.topicId(), ends.start());
+    if (ends.end() < read.next()) {
+      // Somebody else may have read records that came since.
       ends = ends();
+      if (!ends.topicId().equals(read.topicId())) {
+        throw new PayrelayException(Category.RETRIABLE, readAnew());
+      }
     }
-    if (ends.end() < next) {
-      noteLoss(connection, ends, next);
-      throw new PayrelayException(
-          Category.FATAL,
-          "Topic %s ends at offset %d and was read to %d before: Kafka has lost records; nothing is dropped from the outbox until somebody has looked"
-              .formatted(PARTITION.topic(), ends.end(), next));
+    if (ends.end() < read.next()) {
+      noteLoss(connection, ends, read);
+      read = DeadLetterGeneration.current(connection, ends.topicId(), ends.start());
     }
+    long next = read.next();
     if (ends.start() > next) {
-      noteGap(connection, ends, next);
+      noteGap(connection, ends, read);
       next = ends.start();
     }
     if (next < ends.end()) {
-      read(connection, ends, next);
+      read(connection, ends, read, next);
     }
-    finish(connection, ends, began);
+    read.finish(connection, began);
     return ends.topicId();
   }
 
@@ -118,9 +125,12 @@ final class DeadLetterLog {
         .offset();
   }
 
-  private void read(Connection connection, Ends ends, long from) throws SQLException {
+  private void read(Connection connection, Ends ends, DeadLetterGeneration generation, long from)
+      throws SQLException {
     Map<String, Object> properties = kafka.consumerProperties("payrelay-dead-letters");
     properties.put("allow.auto.create.topics", false);
+    // What is deleted while it is read must not be skipped in silence.
+    properties.put("auto.offset.reset", "none");
     properties.put("max.poll.records", RECORDS_IN_TRANSACTION_MAX);
     long next = from;
     long deadlineNs = System.nanoTime() + LIMIT.toNanos();
@@ -132,7 +142,7 @@ final class DeadLetterLog {
         consumer.poll(POLL).forEach(batch::add);
         long position = consumer.position(PARTITION);
         if (position > next) {
-          next = note(connection, ends.topicId(), batch, next, position);
+          next = note(connection, generation, batch, next, position);
           consumer.seek(PARTITION, next);
           deadlineNs = System.nanoTime() + LIMIT.toNanos();
         } else if (System.nanoTime() > deadlineNs) {
@@ -142,25 +152,35 @@ final class DeadLetterLog {
                   .formatted(PARTITION.topic(), next, ends.end()));
         }
       }
+    } catch (InvalidOffsetException e) {
+      throw new PayrelayException(Category.RETRIABLE, readAnew(), e);
     }
+  }
+
+  private static String readAnew() {
+    return "Records of topic %s were deleted or lost while it was read: run it again"
+        .formatted(PARTITION.topic());
   }
 
   /** One transaction; returns where to read on: somebody else may have been faster. */
   private static long note(
       Connection connection,
-      String topicId,
+      DeadLetterGeneration generation,
       List<ConsumerRecord<byte[], byte[]>> batch,
       long from,
       long to)
       throws SQLException {
     connection.setAutoCommit(false);
     try {
-      long known = lockProgress(connection, topicId);
+      long known = generation.lock(connection);
+      if (known < 0) {
+        throw new PayrelayException(Category.RETRIABLE, readAnew());
+      }
       if (known == from) {
         for (ConsumerRecord<byte[], byte[]> read : batch) {
-          note(connection, topicId, read);
+          note(connection, generation, read);
         }
-        moveProgress(connection, topicId, to);
+        generation.move(connection, to);
         known = to;
       }
       connection.commit();
@@ -173,11 +193,14 @@ final class DeadLetterLog {
   }
 
   private static void note(
-      Connection connection, String topicId, ConsumerRecord<byte[], byte[]> read)
+      Connection connection, DeadLetterGeneration generation, ConsumerRecord<byte[], byte[]> read)
       throws SQLException {
     DeadLetterRecord.Resolution resolution = DeadLetterRecord.resolution(read);
     if (resolution == null) {
-      noteLetter(connection, topicId, read);
+      DeadLetterRecord.Facts facts = DeadLetterRecord.facts(read);
+      if (!isNoted(connection, generation.earlier(), read.offset(), facts)) {
+        insert(connection, generation.name(), read.offset(), facts);
+      }
       return;
     }
     try (PreparedStatement statement =
@@ -198,73 +221,83 @@ final class DeadLetterLog {
     }
   }
 
-  private static void noteLetter(
-      Connection connection, String topicId, ConsumerRecord<byte[], byte[]> read)
+  /** Whether an offset held the same before Kafka lost what came after it. */
+  private static boolean isNoted(
+      Connection connection, List<String> names, long offset, DeadLetterRecord.Facts facts)
       throws SQLException {
-    String type = DeadLetterRecord.text(read.headers(), "original_type");
-    insert(
-        connection,
-        topicId,
-        read.offset(),
-        new Timestamp(read.timestamp()),
-        DeadLetterRecord.source(read.headers()),
-        DeadLetterRecord.eventId(read.headers()),
-        type == null ? DeadLetterRecord.text(read.headers(), "ce_type") : type,
-        DeadLetterRecord.text(read.key()),
-        DeadLetterRecord.text(read.headers(), "original_topic"),
-        DeadLetterRecord.orElse(DeadLetterRecord.text(read.headers(), "reason_code"), "unknown"),
-        DeadLetterRecord.orElse(DeadLetterRecord.text(read.headers(), "reason"), "unknown"));
-  }
-
-  private static void noteGap(Connection connection, Ends ends, long from) throws SQLException {
-    connection.setAutoCommit(false);
-    try {
-      if (lockProgress(connection, ends.topicId()) == from) {
-        insert(
-            connection,
-            ends.topicId(),
-            from,
-            now(connection),
-            "gap",
-            null,
-            null,
-            null,
-            null,
-            "gap",
-            "Kafka deleted offsets %d to %d before they were noted: any outbox row may have been among them"
-                .formatted(from, ends.start() - 1));
-        moveProgress(connection, ends.topicId(), ends.start());
+    if (names.isEmpty()) {
+      return false;
+    }
+    try (PreparedStatement statement =
+        connection.prepareStatement(
+            """
+            SELECT EXISTS (SELECT FROM payrelay.dead_letter
+              WHERE topic_id = ANY (?) AND topic_offset = ?
+                AND (dead_lettered_at, source, event_id, event_type, aggregate_id, original_topic,
+                  reason_code, reason) IS NOT DISTINCT FROM (?, ?, ?::uuid, ?, ?, ?, ?, ?))
+            """)) {
+      statement.setArray(1, connection.createArrayOf("text", names.toArray()));
+      bind(statement, 2, offset, facts);
+      try (ResultSet rows = statement.executeQuery()) {
+        rows.next();
+        return rows.getBoolean(1);
       }
-      connection.commit();
-    } finally {
-      connection.rollback();
-      connection.setAutoCommit(true);
     }
   }
 
+  private static void noteGap(Connection connection, Ends ends, DeadLetterGeneration read)
+      throws SQLException {
+    String reason =
+        "Kafka deleted offsets %d to %d before they were noted: any outbox row may have been among them"
+            .formatted(read.next(), ends.start() - 1);
+    noteLost(connection, read, reason, () -> read.move(connection, ends.start()));
+  }
+
   /**
-   * Once: offsets up to the known end are given anew, to records that nobody would read. The gap
-   * holds every day of the outbox until a person has looked, also when the topic has grown past it.
+   * Offsets up to the known end are given anew, to records that are to be noted, too: what is left
+   * of the topic is read again, as its next generation.
    */
-  private static void noteLoss(Connection connection, Ends ends, long known) throws SQLException {
+  private static void noteLoss(Connection connection, Ends ends, DeadLetterGeneration read)
+      throws SQLException {
+    String reason =
+        "Kafka lost offsets %d to %d after they were noted, as in an unclean election: others that nobody has noted may be lost with them"
+            .formatted(ends.end(), read.next() - 1);
+    noteLost(connection, read, reason, () -> read.end(connection, ends.start()));
+  }
+
+  private static void noteNewTopic(Connection connection, Ends ends, DeadLetterGeneration before)
+      throws SQLException {
+    String reason =
+        "Topic %s was made anew: what came to the one before it from offset %d on was not noted"
+            .formatted(PARTITION.topic(), before.next());
+    noteLost(
+        connection,
+        before,
+        reason,
+        () -> {
+          before.move(connection, before.next() + 1);
+          DeadLetterGeneration.begin(connection, ends.topicId(), ends.start());
+        });
+  }
+
+  private interface Step {
+    void run() throws SQLException;
+  }
+
+  /** The gap holds every day of the outbox until a person has looked. */
+  private static void noteLost(
+      Connection connection, DeadLetterGeneration read, String reason, Step step)
+      throws SQLException {
     connection.setAutoCommit(false);
     try {
-      if (lockProgress(connection, ends.topicId()) == known
-          && number(connection, IS_GAP, ends.topicId(), known - 1) == 0) {
+      if (read.lock(connection) == read.next()) {
         insert(
             connection,
-            ends.topicId(),
-            known,
-            now(connection),
-            "gap",
-            null,
-            null,
-            null,
-            null,
-            "gap",
-            "Kafka lost offsets %d to %d after they were noted (an unclean election): what it keeps there and at offset %d from now on is not noted"
-                .formatted(ends.end(), known - 1, known));
-        moveProgress(connection, ends.topicId(), known + 1);
+            read.name(),
+            read.next(),
+            DeadLetterRecord.Facts.gap(now(connection).toInstant(), reason));
+        step.run();
+        log.error("dead_letters_lost {}", reason);
       }
       connection.commit();
     } finally {
@@ -274,7 +307,7 @@ final class DeadLetterLog {
   }
 
   private static void insert(
-      Connection connection, String topicId, long offset, @Nullable Object... columns)
+      Connection connection, String name, long offset, DeadLetterRecord.Facts facts)
       throws SQLException {
     try (PreparedStatement statement =
         connection.prepareStatement(
@@ -283,77 +316,24 @@ final class DeadLetterLog {
               event_type, aggregate_id, original_topic, reason_code, reason)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """)) {
-      statement.setString(1, topicId);
-      statement.setLong(2, offset);
-      for (int i = 0; i < columns.length; i++) {
-        statement.setObject(i + 3, columns[i]);
-      }
+      statement.setString(1, name);
+      bind(statement, 2, offset, facts);
       statement.executeUpdate();
     }
   }
 
-  /** How far the topic was read; the first time from what it still holds. */
-  private static long progress(Connection connection, Ends ends) throws SQLException {
-    try (PreparedStatement statement =
-        connection.prepareStatement(
-            """
-            INSERT INTO payrelay.dead_letter_progress (topic_id, next_offset, complete_at)
-            VALUES (?, ?, '-infinity') ON CONFLICT DO NOTHING
-            """)) {
-      statement.setString(1, ends.topicId());
-      statement.setLong(2, ends.start());
-      statement.executeUpdate();
-    }
-    return number(
-        connection,
-        "SELECT next_offset FROM payrelay.dead_letter_progress WHERE topic_id = ?",
-        ends.topicId());
-  }
-
-  private static long lockProgress(Connection connection, String topicId) throws SQLException {
-    return number(
-        connection,
-        "SELECT next_offset FROM payrelay.dead_letter_progress WHERE topic_id = ? FOR UPDATE",
-        topicId);
-  }
-
-  private static long number(Connection connection, String sql, String topicId, long... offsets)
+  private static void bind(
+      PreparedStatement statement, int first, long offset, DeadLetterRecord.Facts facts)
       throws SQLException {
-    try (PreparedStatement statement = connection.prepareStatement(sql)) {
-      statement.setString(1, topicId);
-      for (int i = 0; i < offsets.length; i++) {
-        statement.setLong(i + 2, offsets[i]);
-      }
-      try (ResultSet rows = statement.executeQuery()) {
-        rows.next();
-        return rows.getLong(1);
-      }
-    }
-  }
-
-  private static void moveProgress(Connection connection, String topicId, long to)
-      throws SQLException {
-    try (PreparedStatement statement =
-        connection.prepareStatement(
-            "UPDATE payrelay.dead_letter_progress SET next_offset = ? WHERE topic_id = ?")) {
-      statement.setLong(1, to);
-      statement.setString(2, topicId);
-      statement.executeUpdate();
-    }
-  }
-
-  private static void finish(Connection connection, Ends ends, Timestamp began)
-      throws SQLException {
-    try (PreparedStatement statement =
-        connection.prepareStatement(
-            """
-            UPDATE payrelay.dead_letter_progress SET complete_at = greatest(complete_at, ?)
-            WHERE topic_id = ?
-            """)) {
-      statement.setTimestamp(1, began);
-      statement.setString(2, ends.topicId());
-      statement.executeUpdate();
-    }
+    statement.setLong(first, offset);
+    statement.setTimestamp(first + 1, Timestamp.from(facts.at()));
+    statement.setString(first + 2, facts.source());
+    statement.setObject(first + 3, facts.eventId(), Types.OTHER);
+    statement.setString(first + 4, facts.eventType());
+    statement.setString(first + 5, facts.aggregateId());
+    statement.setString(first + 6, facts.originalTopic());
+    statement.setString(first + 7, facts.reasonCode());
+    statement.setString(first + 8, facts.reason());
   }
 
   /** By the database's clock, as the times that it is compared with. */

@@ -2,7 +2,9 @@ package io.payrelay.relay;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import java.time.Instant;
 import java.util.List;
+import java.util.Objects;
 import java.util.UUID;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.producer.ProducerRecord;
@@ -20,6 +22,7 @@ final class DeadLetterRecord {
   static final String RELAY = "relay";
   static final String CHARGE_WORKER = "charge-worker";
   static final String OTHER = "other";
+  static final String GAP = "gap";
 
   /** Headers that make a record a dead letter; the others are the original's. */
   static final List<String> OWN_HEADERS =
@@ -43,6 +46,54 @@ final class DeadLetterRecord {
 
   /** How a dead letter was resolved. */
   record Resolution(String topicId, long offset, String kind, String by, String why) {}
+
+  /** What is noted of a record; two that say the same in all of it are the same dead letter. */
+  record Facts(
+      Instant at,
+      String source,
+      @Nullable UUID eventId,
+      @Nullable String eventType,
+      @Nullable String aggregateId,
+      @Nullable String originalTopic,
+      String reasonCode,
+      String reason) {
+
+    /** What is noted where records are lost. */
+    static Facts gap(Instant at, String reason) {
+      return new Facts(at, GAP, null, null, null, null, GAP, reason);
+    }
+
+    /** Whether it is what was noted of a letter. */
+    boolean areOf(DeadLetter letter) {
+      return at.equals(letter.at())
+          && source.equals(letter.source())
+          && Objects.equals(eventId == null ? null : eventId.toString(), letter.eventId())
+          && Objects.equals(eventType, letter.eventType())
+          && Objects.equals(aggregateId, letter.aggregateId())
+          && Objects.equals(originalTopic, letter.originalTopic())
+          && reasonCode.equals(letter.reasonCode())
+          && reason.equals(letter.reason());
+    }
+  }
+
+  static Facts facts(ConsumerRecord<byte[], byte[]> read) {
+    Headers headers = read.headers();
+    String type = text(headers, "original_type");
+    return new Facts(
+        Instant.ofEpochMilli(read.timestamp()),
+        source(headers),
+        eventId(headers),
+        type == null ? text(headers, "ce_type") : type,
+        text(read.key()),
+        text(headers, "original_topic"),
+        orElse(text(headers, "reason_code"), "unknown"),
+        orElse(text(headers, "reason"), "unknown"));
+  }
+
+  /** Whether that record is the letter that was noted. */
+  static boolean isOf(DeadLetter letter, ConsumerRecord<byte[], byte[]> read) {
+    return resolution(read) == null && facts(read).areOf(letter);
+  }
 
   /** The record that says so. */
   static ProducerRecord<byte[], byte[]> marker(
@@ -112,7 +163,10 @@ final class DeadLetterRecord {
       return null;
     }
     String text = new String(bytes, UTF_8).replace('\u0000', '\ufffd');
-    return text.substring(0, Math.min(text.length(), TEXT_LENGTH_MAX));
+    int end = Math.min(text.length(), TEXT_LENGTH_MAX);
+    // Half of a pair would come back from the database as another text.
+    boolean cutsPair = end < text.length() && Character.isHighSurrogate(text.charAt(end - 1));
+    return text.substring(0, cutsPair ? end - 1 : end);
   }
 
   static String orElse(@Nullable String text, String other) {

@@ -67,11 +67,15 @@ final class DeadLetterSender {
   /**
    * What to send for a dead letter.
    *
-   * @param record as it is on the topic; null: Kafka has deleted it
+   * @param record as it is on the topic; null: Kafka does not have it any more
    * @param rows of the outbox with its event id
    */
   Planned plan(
       DeadLetter letter, @Nullable ConsumerRecord<byte[], byte[]> record, List<OutboxRow> rows) {
+    if (letter.source().equals(DeadLetterRecord.GAP)) {
+      return Planned.not(
+          "cannot be redriven: it says what Kafka has lost; discard it when it is dealt with");
+    }
     if (letter.source().equals(DeadLetterRecord.CHARGE_WORKER)
         && record != null
         && record.value() != null

@@ -60,14 +60,21 @@ public final class DeadLetters implements AutoCloseable {
   /**
    * A dead letter and what it is about.
    *
-   * @param headers of the record; empty where Kafka has deleted it
+   * @param headers of the record; empty where Kafka does not have it any more
    * @param payload as it was on the topic, or else in the outbox; null where neither has it
+   * @param lost why Kafka does not show it; null where it does
    */
   public record Original(
-      DeadLetter letter, Map<String, String> headers, byte @Nullable [] payload) {}
+      DeadLetter letter,
+      Map<String, String> headers,
+      byte @Nullable [] payload,
+      @Nullable String lost) {}
 
   /** What became, or would become, of one. */
   public record Outcome(DeadLetter letter, boolean done, String sentence) {}
+
+  /** What Kafka holds of a letter, or why it does not. */
+  private record Found(@Nullable ConsumerRecord<byte[], byte[]> record, @Nullable String lost) {}
 
   private DeadLetters(Connection connection, DeadLetterLog log, DeadLetterSender sender)
       throws SQLException {
@@ -143,24 +150,42 @@ public final class DeadLetters implements AutoCloseable {
   }
 
   /**
+   * What is lost of the topic, as far as nobody has dealt with it: until then no day of the outbox
+   * is dropped.
+   */
+  public List<String> losses() {
+    return list(new Filter(Integer.MAX_VALUE, null, DeadLetterRecord.GAP, null, null, null, true))
+        .stream()
+        .map(
+            gap ->
+                "%s; no day of the outbox is dropped until somebody has looked and run `payrelay dead-letters discard %s --why ... --execute`"
+                    .formatted(gap.reason(), gap.id()))
+        .toList();
+  }
+
+  /**
    * One, with headers and payload.
    *
    * @throws PayrelayException REJECTED where there is none of that id
    */
   public Original show(String id) {
     DeadLetter letter = find(id);
-    ConsumerRecord<byte[], byte[]> record = record(letter);
+    Found found = onTopic(letter);
+    ConsumerRecord<byte[], byte[]> record = found.record();
     if (record != null) {
       Map<String, String> headers = new LinkedHashMap<>();
       for (Header header : record.headers()) {
         headers.put(
             header.key(), DeadLetterRecord.orElse(DeadLetterRecord.text(header.value()), ""));
       }
-      return new Original(letter, headers, record.value());
+      return new Original(letter, headers, record.value(), null);
     }
     List<OutboxRow> rows = rows(letter);
     return new Original(
-        letter, Map.of(), rows.size() == 1 ? rows.get(0).payload().getBytes(UTF_8) : null);
+        letter,
+        Map.of(),
+        rows.size() == 1 ? rows.get(0).payload().getBytes(UTF_8) : null,
+        found.lost());
   }
 
   /**
@@ -266,7 +291,11 @@ public final class DeadLetters implements AutoCloseable {
     if (!letter.isUnresolved()) {
       return DeadLetterSender.Planned.not(alreadyResolved(letter));
     }
-    return sender.plan(letter, record(letter), rows(letter));
+    Found found = onTopic(letter);
+    DeadLetterSender.Planned planned = sender.plan(letter, found.record(), rows(letter));
+    return planned.record() == null && found.lost() != null
+        ? DeadLetterSender.Planned.not(planned.sentence() + " (" + found.lost() + ")")
+        : planned;
   }
 
   private static String alreadyResolved(DeadLetter letter) {
@@ -282,9 +311,22 @@ public final class DeadLetters implements AutoCloseable {
         letter.aggregateId());
   }
 
-  private @Nullable ConsumerRecord<byte[], byte[]> record(DeadLetter letter) {
-    boolean ofThisTopic = letter.id().indexOf('/') < 0 && !letter.source().equals("gap");
-    return ofThisTopic ? log.record(Long.parseLong(letter.id())) : null;
+  private Found onTopic(DeadLetter letter) {
+    if (letter.source().equals(DeadLetterRecord.GAP)) {
+      return new Found(null, null);
+    }
+    String[] place = place(letter.id());
+    if (!DeadLetterGeneration.topicOf(place[0]).equals(topicId)) {
+      return new Found(null, "the topic was made anew");
+    }
+    ConsumerRecord<byte[], byte[]> record = log.record(Long.parseLong(place[1]));
+    if (record == null) {
+      return new Found(null, "Kafka does not hold its record any more");
+    }
+    // After an unclean election, or on a topic made anew, another one may lie at its offset.
+    return DeadLetterRecord.isOf(letter, record)
+        ? new Found(record, null)
+        : new Found(null, "Kafka has lost its record and holds another one at its offset");
   }
 
   private List<OutboxRow> rows(DeadLetter letter) {

@@ -29,7 +29,8 @@ final class EventStore {
 
   private static final String STORED =
       """
-      SELECT provider, event_id, body, headers::text AS headers, received_at, disposition, match_count,
+      SELECT provider, event_id, body, headers::text AS headers, received_at, disposition,
+        disposition_reason, match_count,
         (extract(epoch FROM clock_timestamp() - received_at) * 1000)::bigint AS age_ms
       FROM payrelay.provider_event
       """;
@@ -251,7 +252,7 @@ final class EventStore {
         .findOne();
   }
 
-  /** Writes what became of a locked event. */
+  /** Writes what became of a locked event; why it failed at first stays beside it. */
   void dispose(Handle tx, StoredEvent event, Applier.Applied applied, Duration matchDelay) {
     int count =
         tx.createUpdate(
@@ -266,7 +267,7 @@ final class EventStore {
                 """)
             .bind("payment_id", applied.paymentId())
             .bind("disposition", applied.disposition().name())
-            .bind("reason", applied.reason())
+            .bind("reason", event.reasonBeside(applied.reason()))
             .bind("match_delay", interval(matchDelay))
             .bind("provider", event.provider())
             .bind("event_id", event.eventId())
@@ -345,6 +346,7 @@ final class EventStore {
         row.getObject("received_at", OffsetDateTime.class).toInstant(),
         Duration.ofMillis(row.getLong("age_ms")),
         Disposition.valueOf(row.getString("disposition")),
+        row.getString("disposition_reason"),
         row.getInt("match_count"));
   }
 

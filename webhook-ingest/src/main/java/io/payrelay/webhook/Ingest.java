@@ -195,7 +195,7 @@ final class Ingest implements AutoCloseable {
       receipts =
           Redo.untilDone(TOGETHER_TRIES, () -> commit(tx -> writer.together(tx, deliveries, now)));
     } catch (RuntimeException e) {
-      if (Failures.concernsOne(e) || waitedForALock(e)) {
+      if (Failures.concernsOne(e) || Waited.of(e) != null) {
         // One of them, and nobody knows which: its own transaction tells.
         awaited.forEach(this::aside);
       } else {
@@ -259,12 +259,6 @@ final class Ingest implements AutoCloseable {
   static boolean isItsOwn(RuntimeException failure) {
     String state = Failures.sqlState(failure);
     return Failures.concernsOne(failure) && (state == null || !state.startsWith("40"));
-  }
-
-  /** Also by the statement's own limit. */
-  static boolean waitedForALock(RuntimeException failure) {
-    String state = Failures.sqlState(failure);
-    return state != null && (state.equals("55P03") || state.equals("57014"));
   }
 
   /** Null, and nothing written, where the work returns null. */

@@ -213,17 +213,22 @@ public final class ParkedMatcher implements Worker {
                       }));
     } catch (RuntimeException e) {
       StoredEvent event = current.event;
-      if (event != null && Ingest.waitedForALock(e)) {
-        return Optional.of(later(event, e));
-      }
-      if (event == null || !Ingest.isItsOwn(e)) {
+      Waited waited = event == null ? null : Waited.of(e);
+      if (event != null && waited != null) {
+        if (manner.byHand() || !isOver(event)) {
+          return Optional.of(later(event, waited, e));
+        }
+        // A person's from now on, who finds out what is in its way, and has it applied again.
+        done = Optional.of(fail(event, waited.always(event), witness));
+      } else if (event != null && Ingest.isItsOwn(e)) {
+        done = Optional.of(fail(event, Delivery.reason(e), witness));
+      } else {
         // Also where a privilege is missing: others may do, and a person finds the log.
         throw Failures.categoryOf(e) == Category.FATAL
             ? new PayrelayException(
                 Category.RETRIABLE, "Parked webhook events cannot be applied", e)
             : e;
       }
-      done = Optional.of(fail(event, Delivery.reason(e), witness));
     }
     done.ifPresent(this::report);
     return done;
@@ -324,13 +329,18 @@ public final class ParkedMatcher implements Worker {
     return left.isNegative() ? Duration.ZERO : delay.compareTo(left) < 0 ? delay : left;
   }
 
-  /** Somebody holds what the event is about: it must not hold up the others. */
-  private Done later(StoredEvent event, RuntimeException cause) {
+  /** Some looks past the limit: the first one after it may have met a short lock by chance. */
+  private boolean isOver(StoredEvent event) {
+    return event.age().compareTo(park.limit().plus(park.max())) >= 0;
+  }
+
+  /** It must not hold up the others. */
+  private Done later(StoredEvent event, Waited waited, RuntimeException cause) {
     if (manner.byHand()) {
       throw new PayrelayException(
           Category.RETRIABLE,
-          "Event %s of %s is left as it is: another session holds its payment; run it again"
-              .formatted(event.eventId(), event.provider()),
+          "Event %s of %s is left as it is: %s; run it again"
+              .formatted(event.eventId(), event.provider(), waited.sentence()),
           cause);
     }
     Duration delay = park.delay(event.matchCount() + 1);
@@ -341,9 +351,10 @@ public final class ParkedMatcher implements Worker {
           events.later(tx, event, notBefore);
         });
     log.info(
-        "webhook_match_waits provider={} event_id={} its payment is held by another session",
+        "webhook_match_waits provider={} event_id={} {}",
         event.provider(),
-        event.eventId());
+        event.eventId(),
+        waited.sentence());
     return Done.asItIs(event, null);
   }
 

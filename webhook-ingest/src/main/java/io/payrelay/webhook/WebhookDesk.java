@@ -36,7 +36,8 @@ public final class WebhookDesk {
    * A desk.
    *
    * @param adapters read only: their secrets may be any
-   * @param parkLimit the ingest's: an event that waited longer is given up again
+   * @param parkLimit the ingest's: an event that has no payment yet waits on, and is looked at
+   *     again by the ingest, which gives it up at that age; one that was given up is given up again
    */
   public WebhookDesk(
       Jdbi jdbi, List<WebhookAdapter> adapters, InstantSource clock, Duration parkLimit) {

@@ -86,7 +86,8 @@ public final class WebhookIngest implements AutoCloseable {
       InstantSource clock,
       RandomGenerator random,
       IngestFaults faults) {
-    Database database = Database.open(impatient(databaseConfig, config.databaseWait()), NAME);
+    Database database =
+        Database.openForKeys(impatient(databaseConfig, config.databaseWait()), NAME);
     WorkerLoop loop = null;
     Ingest ingest = null;
     Javalin server = null;

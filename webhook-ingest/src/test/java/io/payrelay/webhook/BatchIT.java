@@ -45,11 +45,12 @@ class BatchIT {
   static void start() {
     fixture = IngestFixture.start();
     adapter = IngestFixture.adapter();
-    database =
-        Database.open(
-            new DatabaseConfig(
-                fixture.url, fixture.login, new Secret("ingest"), 8, Duration.ofSeconds(5)),
-            "test");
+    database = Database.openForKeys(config(), "test");
+  }
+
+  private static DatabaseConfig config() {
+    return new DatabaseConfig(
+        fixture.url, fixture.login, new Secret("ingest"), 8, Duration.ofSeconds(5));
   }
 
   @AfterAll
@@ -156,6 +157,24 @@ class BatchIT {
                 });
 
     assertThat(readWhole).isEmpty();
+  }
+
+  @Test
+  void onlyAProcessThatLooksUpByKeyForbidsToReadTablesWhole() {
+    try (Database people = Database.open(config(), "test-people")) {
+      assertThat(readsWhole(people)).isEqualTo("on");
+    }
+    assertThat(readsWhole(database)).isEqualTo("off");
+  }
+
+  /** As the connection was started, whatever was SET since. */
+  private static String readsWhole(Database of) {
+    return of.jdbi()
+        .withHandle(
+            tx -> {
+              tx.execute("RESET ALL");
+              return tx.createQuery("SHOW enable_seqscan").mapTo(String.class).one();
+            });
   }
 
   @Test

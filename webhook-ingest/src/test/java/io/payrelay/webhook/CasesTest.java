@@ -70,6 +70,7 @@ class CasesTest {
             NOW,
             Duration.ZERO,
             Disposition.PARKED,
+            null,
             1),
         new WebhookEvent("evt_1", "type", new byte[32], "pay_1", List.of(fact), false));
   }

@@ -1,5 +1,6 @@
 package io.payrelay.webhook;
 
+import static io.payrelay.webhook.Disposition.FAILED;
 import static io.payrelay.webhook.IngestFixture.event;
 import static io.payrelay.webhook.IngestFixture.newEventId;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -47,13 +48,22 @@ class ParkedMatcherIT {
   }
 
   private static ParkedMatcher matcher(Jdbi jdbi, WebhookAdapter adapter) {
+    return matcher(jdbi, adapter, PARK, Manner.loop(Duration.ofSeconds(5)));
+  }
+
+  private static ParkedMatcher matcher(Jdbi jdbi, ParkSchedule park, Manner manner) {
+    return matcher(jdbi, IngestFixture.adapter(), park, manner);
+  }
+
+  private static ParkedMatcher matcher(
+      Jdbi jdbi, WebhookAdapter adapter, ParkSchedule park, Manner manner) {
     return new ParkedMatcher(
         jdbi,
         ParkedMatcher.byName(List.of(adapter)),
         InstantSource.system(),
-        PARK,
+        park,
         new IngestMetrics(new SimpleMeterRegistry()),
-        Manner.loop(Duration.ofSeconds(5)));
+        manner);
   }
 
   /** Parked, because the payment comes later. */
@@ -61,9 +71,7 @@ class ParkedMatcherIT {
     String id = newEventId();
     assertThat(fixture.send(id, event("charge.succeeded", payment))).isEqualTo(204);
     assertThat(fixture.disposition(id)).isEqualTo("PARKED");
-    fixture.execute(
-        "UPDATE payrelay.provider_event SET next_match_at = clock_timestamp() WHERE event_id = ?",
-        id);
+    due(id);
     return id;
   }
 
@@ -103,6 +111,72 @@ class ParkedMatcherIT {
               assertThat(fixture.disposition(first)).isEqualTo("APPLIED");
             });
     assertThat(fixture.cases("pay_busy_1")).isEmpty();
+  }
+
+  @Test
+  void whatIsHeldToTheEndBecomesACaseAndKeepsItsFirstReason() {
+    Duration limit = Duration.ofMillis(1);
+    ParkSchedule over = new ParkSchedule(limit, limit, limit);
+    Manner impatient = new Manner(Duration.ofMillis(200), Duration.ofSeconds(5), false);
+    String held = parked("pay_held_1");
+    String slow = parked("pay_held_2");
+    fixture.payment("pay_held_1");
+    fixture.payment("pay_held_2");
+    Jdbi jdbi = fixture.owner;
+
+    Jdbi.create(fixture.connections)
+        .useTransaction(
+            tx -> {
+              tx.select(
+                      "SELECT 1 FROM payrelay.payment WHERE payment_id LIKE 'pay_held_%' FOR UPDATE")
+                  .mapTo(Integer.class)
+                  .list();
+              putOff(slow);
+              matcher(jdbi, over, Manner.loop(Duration.ofSeconds(5))).runOnce();
+              due(slow);
+              matcher(jdbi, PARK, impatient).runOnce();
+              assertThat(fixture.disposition(slow)).as("not yet").isEqualTo("PARKED");
+              due(slow);
+              matcher(jdbi, over, impatient).runOnce();
+            });
+
+    assertThat(caseOf(held)).startsWith("another session holds its payment, at each look until");
+    assertThat(caseOf(slow)).startsWith("a statement on it took longer than it may, at each look");
+    String first = reason(held);
+    assertThat(matcher(jdbi, unreading()).reprocess("simulator", held)).contains(FAILED);
+    assertThat(reason(held)).startsWith("IllegalStateException").endsWith("; at first: " + first);
+    assertThat(matcher(jdbi, unreading()).reprocess("simulator", held)).contains(FAILED);
+    assertThat(reason(held)).containsOnlyOnce("at first: ").endsWith(first);
+    assertThat(matcher(jdbi, IngestFixture.adapter()).reprocess("simulator", held))
+        .contains(Disposition.APPLIED);
+    assertThat(reason(held)).isEqualTo("CREATED to SUCCEEDED; at first: " + first);
+    assertThat(caseOf(held)).as("as it was opened").isEqualTo(first);
+  }
+
+  private static String caseOf(String eventId) {
+    return fixture.text(
+        """
+        SELECT evidence ->> 'reason' FROM payrelay.exception_case
+        WHERE kind = 'WEBHOOK_FAILED' AND evidence ->> 'event_id' = ?
+        """,
+        eventId);
+  }
+
+  private static String reason(String eventId) {
+    return fixture.text(
+        "SELECT disposition_reason FROM payrelay.provider_event WHERE event_id = ?", eventId);
+  }
+
+  private static void due(String eventId) {
+    fixture.execute(
+        "UPDATE payrelay.provider_event SET next_match_at = clock_timestamp() WHERE event_id = ?",
+        eventId);
+  }
+
+  private static void putOff(String eventId) {
+    fixture.execute(
+        "UPDATE payrelay.provider_event SET next_match_at = 'infinity' WHERE event_id = ?",
+        eventId);
   }
 
   @Test

@@ -10,12 +10,17 @@ import java.util.Map;
 import java.util.Set;
 import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.Jdbi;
+import org.jdbi.v3.core.transaction.TransactionIsolationLevel;
 
 /**
  * Everything that must hold after any run, with whatever faults, as README.md promises: the one
  * place. Used by the demo and by every system test. Stateless but for its database.
  */
 public final class Invariants {
+
+  /** All tables of a judgement are read as of one moment. */
+  private static final TransactionIsolationLevel ONE_STATE =
+      TransactionIsolationLevel.REPEATABLE_READ;
 
   private final Jdbi owner;
 
@@ -45,17 +50,19 @@ public final class Invariants {
    * @param parked webhooks that wait for their payment
    * @param calls to the provider whose lease runs
    * @param events changes of payments and refunds that no event has told yet
+   * @param questions refunds that had succeeded, and the provider is asked whether their money came
+   *     back
    */
-  record Moving(long payments, long refunds, long parked, long calls, long events) {
+  record Moving(long payments, long refunds, long parked, long calls, long events, long questions) {
 
     boolean nothing() {
-      return payments + refunds + parked + calls + events == 0;
+      return payments + refunds + parked + calls + events + questions == 0;
     }
 
     @Override
     public String toString() {
-      return "%d payments and %d refunds open, %d webhooks parked, %d calls, %d events on their way"
-          .formatted(payments, refunds, parked, calls, events);
+      return "%d payments and %d refunds open, %d webhooks parked, %d calls, %d events, %d questions on their way"
+          .formatted(payments, refunds, parked, calls, events, questions);
     }
   }
 
@@ -64,6 +71,7 @@ public final class Invariants {
     drain(payments, poll);
     drain(refunds, poll);
     return owner.inTransaction(
+        ONE_STATE,
         handle ->
             new Moving(
                 count(
@@ -79,7 +87,13 @@ public final class Invariants {
                     SELECT count(*) FROM payrelay.attempt
                     WHERE finished_at IS NULL AND lease_until > clock_timestamp()
                     """),
-                missing(handle, payments) + RefundInvariants.missing(handle, refunds)));
+                missing(handle, payments) + RefundInvariants.missing(handle, refunds),
+                count(
+                    handle,
+                    """
+                    SELECT count(*) FROM payrelay.operation o JOIN payrelay.refund r USING (refund_id)
+                    WHERE r.status = 'SUCCEEDED' AND o.next_action = 'QUERY'
+                    """)));
   }
 
   /** Whether nothing is {@link #moving} any more. */
@@ -106,7 +120,8 @@ public final class Invariants {
    * @param topic read up to its end by the caller
    */
   public Report check(List<SimulatedCharge> charges, StatusTopic topic, Duration elapsed) {
-    return owner.inTransaction(handle -> check(handle, charges, topic, RefundCounts.NONE, elapsed));
+    return owner.inTransaction(
+        ONE_STATE, handle -> check(handle, charges, topic, RefundCounts.NONE, elapsed));
   }
 
   /**
@@ -116,13 +131,15 @@ public final class Invariants {
    */
   public Report check(
       ProviderSimulator provider, StatusTopic topic, StatusTopic refunds, Duration elapsed) {
+    RefundInvariants.AtProvider atProvider = RefundInvariants.AtProvider.of(provider);
     return owner.inTransaction(
+        ONE_STATE,
         handle ->
             check(
                 handle,
                 provider.charges(),
                 topic,
-                RefundInvariants.check(handle, provider::refunds, refunds),
+                RefundInvariants.check(handle, atProvider, refunds),
                 elapsed));
   }
 
@@ -185,8 +202,7 @@ public final class Invariants {
         topic.outOfOrder(),
         unbalanced(handle),
         ledgerDifferences(handle, charges),
-        count(
-            handle, "SELECT count(*) FROM payrelay.exception_case WHERE kind <> 'REFUND_RETURNED'"),
+        RefundInvariants.otherCases(handle),
         count(handle, "SELECT count(*) FROM payrelay.provider_event"),
         refunds,
         elapsed.toMillis() / 1000.0);
@@ -220,28 +236,14 @@ public final class Invariants {
 
   /** The ledger's captures against the provider's moved money, transaction by transaction. */
   private static long ledgerDifferences(Handle handle, List<SimulatedCharge> charges) {
-    Map<String, String> booked = new HashMap<>();
-    handle
-        .createQuery(
-            """
-            SELECT p.business_key, e.amount_minor, e.currency
-            FROM payrelay.ledger_posting p JOIN payrelay.ledger_entry e USING (posting_id)
-            WHERE p.kind IN ('CAPTURE', 'SUSPENSE_CAPTURE') AND e.side = 'DEBIT'
-            """)
-        .map(
-            (row, context) ->
-                Map.entry(
-                    row.getString(1).substring(row.getString(1).lastIndexOf(':') + 1),
-                    row.getLong(2) + row.getString(3)))
-        .forEach(entry -> booked.put(entry.getKey(), entry.getValue()));
+    BookedMoney booked = BookedMoney.of(handle, "CAPTURE,SUSPENSE_CAPTURE");
     long differences = 0;
     for (SimulatedCharge charge : charges) {
-      if (charge.moneyMoved()
-          && !(charge.amountMinor() + charge.currency()).equals(booked.remove(charge.id()))) {
-        differences++;
+      if (charge.moneyMoved()) {
+        differences += booked.settle(charge.id(), charge.amountMinor() + charge.currency());
       }
     }
-    return differences + booked.size();
+    return differences + booked.left();
   }
 
   private static long count(Handle handle, String sql) {

@@ -1,12 +1,15 @@
 package io.payrelay.workbench;
 
+import io.payrelay.simulator.ProviderSimulator;
 import io.payrelay.simulator.SimulatedRefund;
+import io.payrelay.simulator.SimulatorStats;
+import io.payrelay.simulator.WebhookFault;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import org.jdbi.v3.core.Handle;
 import org.jspecify.annotations.Nullable;
 
@@ -22,10 +25,42 @@ final class RefundInvariants {
       long amountMinor,
       String currency) {
 
+    String money() {
+      return amountMinor + currency;
+    }
+
     boolean is(SimulatedRefund made) {
       return made.id().equals(providerRefundId)
           && made.amountMinor() == amountMinor
           && made.currency().equals(currency);
+    }
+  }
+
+  /**
+   * What the provider says.
+   *
+   * @param cameBack ids of refunds whose money had come back before our tables were read
+   * @param untold webhooks that nobody got, or that were still on their way then: each may have
+   *     told of one of these
+   * @param refunds its ledger, asked after our tables
+   */
+  record AtProvider(Set<String> cameBack, long untold, Supplier<List<SimulatedRefund>> refunds) {
+
+    /** To be asked before the tables are read, when nothing moves any more. */
+    static AtProvider of(ProviderSimulator provider) {
+      Set<String> cameBack =
+          provider.refunds().stream()
+              .filter(refund -> refund.everSucceeded() && !refund.moneyReturned())
+              .map(SimulatedRefund::id)
+              .collect(Collectors.toSet());
+      // After the list: what was delivered by now is in the tables.
+      SimulatorStats stats = provider.stats();
+      long untold =
+          stats.webhookFaults().getOrDefault(WebhookFault.LOST, 0L)
+              + stats.webhooksGivenUp()
+              + stats.webhooksWithoutTarget()
+              + stats.webhooksOnTheirWay();
+      return new AtProvider(cameBack, untold, provider::refunds);
     }
   }
 
@@ -55,10 +90,9 @@ final class RefundInvariants {
   /**
    * Counts everything.
    *
-   * @param atProvider asked after the database: what came back since is then no difference
+   * @param handle in a transaction that sees one state of all tables
    */
-  static RefundCounts check(
-      Handle handle, Supplier<List<SimulatedRefund>> atProvider, StatusTopic topic) {
+  static RefundCounts check(Handle handle, AtProvider atProvider, StatusTopic topic) {
     Compared compared = compare(handle, atProvider);
     return new RefundCounts(
         count(handle, "SELECT count(*) FROM payrelay.refund"),
@@ -77,8 +111,40 @@ final class RefundInvariants {
   }
 
   /** Row by row, against the provider's ledger and against ours. */
-  static Compared compare(Handle handle, Supplier<List<SimulatedRefund>> atProvider) {
-    Map<String, Row> ours = new HashMap<>();
+  static Compared compare(Handle handle, AtProvider atProvider) {
+    Map<String, Row> ours = rows(handle);
+    BookedMoney booked = BookedMoney.of(handle, "REFUND,PROVIDER_REFUND");
+    BookedMoney takenBack = BookedMoney.of(handle, "REFUND_RETURNED");
+    Map<String, SimulatedRefund> made = new HashMap<>();
+    long doubled = 0;
+    long differences = 0;
+    for (SimulatedRefund refund : atProvider.refunds().get()) {
+      if (refund.everSucceeded() && !endedUnseen(refund, ours, booked)) {
+        doubled += made.putIfAbsent(refund.merchantRefundId(), refund) == null ? 0 : 1;
+        differences += booked.settle(refund.id(), refund.amountMinor() + refund.currency());
+      }
+    }
+    differences += booked.left();
+    long unseen = 0;
+    for (Row row : ours.values()) {
+      String id = row.providerRefundId();
+      boolean reversed = id != null && takenBack.has(id);
+      differences += agrees(row, made.remove(row.id()), reversed) ? 0 : 1;
+      if (id != null && reversed) {
+        long off = takenBack.settle(id, row.money());
+        // Of any other it is wrong that money came back at all: counted as that.
+        differences += row.status().equals("RETURNED") ? off : 0;
+      }
+      if (id != null && row.status().equals("SUCCEEDED") && atProvider.cameBack().contains(id)) {
+        unseen++;
+      }
+    }
+    differences += takenBack.left() + made.size();
+    return new Compared(doubled, differences + Math.max(0, unseen - atProvider.untold()));
+  }
+
+  private static Map<String, Row> rows(Handle handle) {
+    Map<String, Row> rows = new HashMap<>();
     handle
         .createQuery(
             """
@@ -92,44 +158,29 @@ final class RefundInvariants {
                     row.getString(3),
                     row.getLong(4),
                     row.getString(5)))
-        .forEach(row -> ours.put(row.id(), row));
-    Map<String, String> booked = booked(handle);
-    Set<String> takenBack = takenBack(handle);
-    Map<String, SimulatedRefund> made = new HashMap<>();
-    long doubled = 0;
-    long differences = 0;
-    for (SimulatedRefund refund : atProvider.get()) {
-      if (refund.everSucceeded() && !endedUnseen(refund, ours, booked)) {
-        doubled += made.putIfAbsent(refund.merchantRefundId(), refund) == null ? 0 : 1;
-        String money = refund.amountMinor() + refund.currency();
-        differences += money.equals(booked.remove(refund.id())) ? 0 : 1;
-      }
-    }
-    differences += booked.size();
-    for (Row row : ours.values()) {
-      differences += agrees(row, made.remove(row.id()), takenBack) ? 0 : 1;
-    }
-    return new Compared(doubled, differences + made.size() + takenBack.size());
+        .forEach(row -> rows.put(row.id(), row));
+    return rows;
   }
 
   /**
    * It came back before anybody here had learnt that it had succeeded: FAILED is the truth then.
    */
   private static boolean endedUnseen(
-      SimulatedRefund refund, Map<String, Row> ours, Map<String, String> booked) {
+      SimulatedRefund refund, Map<String, Row> ours, BookedMoney booked) {
     Row row = ours.get(refund.merchantRefundId());
     return row != null
         && row.status().equals("FAILED")
         && !refund.moneyReturned()
-        && !booked.containsKey(refund.id());
+        && !booked.has(refund.id());
   }
 
   /**
    * Whether row and provider say the same. That money came back the provider tells once, by a
-   * webhook, which may get lost: SUCCEEDED is not wrong then.
+   * webhook, which may get lost: as often as that SUCCEEDED is not wrong, and it is counted apart.
+   *
+   * @param reversed whether our ledger shows that the money came back
    */
-  private static boolean agrees(Row row, @Nullable SimulatedRefund made, Set<String> takenBack) {
-    boolean reversed = row.providerRefundId() != null && takenBack.remove(row.providerRefundId());
+  private static boolean agrees(Row row, @Nullable SimulatedRefund made, boolean reversed) {
     return switch (row.status()) {
       case "SUCCEEDED" -> made != null && row.is(made) && !reversed;
       case "RETURNED" -> made != null && row.is(made) && !made.moneyReturned() && reversed;
@@ -147,36 +198,6 @@ final class RefundInvariants {
         .one();
   }
 
-  /** Money that went back, by the provider's id of the refund. */
-  private static Map<String, String> booked(Handle handle) {
-    Map<String, String> booked = new HashMap<>();
-    handle
-        .createQuery(
-            """
-            SELECT p.business_key, e.amount_minor, e.currency
-            FROM payrelay.ledger_posting p JOIN payrelay.ledger_entry e USING (posting_id)
-            WHERE p.kind IN ('REFUND', 'PROVIDER_REFUND') AND e.side = 'DEBIT'
-            """)
-        .map(
-            (row, context) ->
-                Map.entry(lastPart(row.getString(1)), row.getLong(2) + row.getString(3)))
-        .forEach(entry -> booked.put(entry.getKey(), entry.getValue()));
-    return booked;
-  }
-
-  private static Set<String> takenBack(Handle handle) {
-    return new HashSet<>(
-        handle
-            .createQuery(
-                "SELECT business_key FROM payrelay.ledger_posting WHERE kind = 'REFUND_RETURNED'")
-            .map((row, context) -> lastPart(row.getString(1)))
-            .list());
-  }
-
-  private static String lastPart(String key) {
-    return key.substring(key.lastIndexOf(':') + 1);
-  }
-
   private static long beyondCaptured(Handle handle) {
     return count(
         handle,
@@ -189,6 +210,17 @@ final class RefundInvariants {
           WHERE p.payment_id = given.payment_id AND p.kind IN ('CAPTURE', 'SUSPENSE_CAPTURE')
             AND e.side = 'DEBIT'
             AND p.business_key = 'capture:' || given.provider || ':' || given.provider_transaction_id)
+        """);
+  }
+
+  /** Cases beside those that a refund is RETURNED. */
+  static long otherCases(Handle handle) {
+    return count(
+        handle,
+        """
+        SELECT count(*) FROM payrelay.exception_case c
+        WHERE c.kind <> 'REFUND_RETURNED' OR NOT EXISTS (SELECT FROM payrelay.refund r
+          WHERE r.refund_id = c.evidence ->> 'refund_id' AND r.status = 'RETURNED')
         """);
   }
 

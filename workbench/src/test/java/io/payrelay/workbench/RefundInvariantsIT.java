@@ -18,6 +18,9 @@ import java.sql.SQLException;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jdbi.v3.core.Handle;
 import org.jdbi.v3.core.Jdbi;
 import org.jspecify.annotations.Nullable;
@@ -72,8 +75,78 @@ class RefundInvariantsIT {
         .isEqualTo(2);
   }
 
+  @Test
+  void moneyThatCameBackUnseenOrWasBookedTwiceIsCounted() {
+    paidAndGivenBack("pay_back_1", "ref_back_1");
+    paidAndGivenBack("pay_back_2", "ref_back_2");
+    refunded("pay_back_1", "ref_back_1", "re_1", Observation.SUCCEEDED);
+    refunded("pay_back_2", "ref_back_2", "re_2", Observation.SUCCEEDED);
+    refunded("pay_back_2", "ref_back_2", "re_2", Observation.FAILED);
+    SimulatedRefund first = made("re_1", "ref_back_1", 400, true);
+    SimulatedRefund unseen = made("re_1", "ref_back_1", 400, false);
+    SimulatedRefund returned = made("re_2", "ref_back_2", 400, false);
+
+    assertThat(compare(first, returned).differences()).isZero();
+    assertThat(compare(unseen, returned).differences()).as("webhooks told of it").isEqualTo(1);
+    assertThat(compare(1, unseen, returned).differences()).as("one was lost").isZero();
+    assertThat(otherCases()).as("the case of the returned one is right").isZero();
+
+    tamper(
+        "UPDATE payrelay.ledger_entry SET amount_minor = 399 WHERE posting_id IN"
+            + " (SELECT posting_id FROM payrelay.ledger_posting WHERE kind = 'REFUND_RETURNED')");
+    assertThat(compare(first, returned).differences()).as("another amount back").isEqualTo(1);
+    tamper(
+        """
+        INSERT INTO payrelay.ledger_posting (business_key, kind, payment_id, event_at)
+        SELECT 'again:' || business_key, kind, payment_id, event_at FROM payrelay.ledger_posting
+        WHERE kind = 'REFUND' AND payment_id = 'pay_back_1'
+        """,
+        """
+        INSERT INTO payrelay.ledger_entry
+        SELECT twice.posting_id, e.entry_number, e.account_id, e.side, e.amount_minor, e.currency
+        FROM payrelay.ledger_posting twice
+        JOIN payrelay.ledger_posting once ON twice.business_key = 'again:' || once.business_key
+        JOIN payrelay.ledger_entry e ON e.posting_id = once.posting_id
+        """,
+        """
+        UPDATE payrelay.exception_case SET evidence = jsonb_set(evidence, '{refund_id}', '"ref_back_1"')
+        WHERE kind = 'REFUND_RETURNED'
+        """);
+    assertThat(compare(first, returned).differences()).as("and one booked twice").isEqualTo(2);
+    assertThat(otherCases()).as("a case of one that is not returned").isEqualTo(1);
+  }
+
   private Compared compare(SimulatedRefund... atProvider) {
-    return owner.withHandle(tx -> RefundInvariants.compare(tx, () -> List.of(atProvider)));
+    return compare(0, atProvider);
+  }
+
+  private Compared compare(long webhooksLost, SimulatedRefund... atProvider) {
+    Set<String> cameBack =
+        Stream.of(atProvider)
+            .filter(refund -> !refund.moneyReturned())
+            .map(SimulatedRefund::id)
+            .collect(Collectors.toSet());
+    return owner.withHandle(
+        tx ->
+            RefundInvariants.compare(
+                tx,
+                new RefundInvariants.AtProvider(
+                    cameBack, webhooksLost, () -> List.of(atProvider))));
+  }
+
+  private long otherCases() {
+    return owner.withHandle(RefundInvariants::otherCases);
+  }
+
+  /** As a fault of ours would leave it, with the guards of the ledger put aside. */
+  private void tamper(String... statements) {
+    owner.useTransaction(
+        tx -> {
+          tx.execute("SET LOCAL session_replication_role = replica");
+          for (String statement : statements) {
+            assertThat(tx.execute(statement)).as(statement).isPositive();
+          }
+        });
   }
 
   private static SimulatedRefund made(

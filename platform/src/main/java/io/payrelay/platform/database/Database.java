@@ -35,6 +35,23 @@ public final class Database implements AutoCloseable {
    * @throws PayrelayException FATAL where credentials are refused, RETRIABLE where nobody answers
    */
   public static Database open(DatabaseConfig config, String applicationName) {
+    return open(hikari(config, applicationName));
+  }
+
+  /**
+   * The same for a process whose every statement looks rows up by key: never a table read whole.
+   * PostgreSQL takes a table that was never analysed for a small one and reads it whole, for each
+   * batch, however many rows it has. What people ask is planned as usual: not for commands.
+   */
+  public static Database openForKeys(DatabaseConfig config, String applicationName) {
+    HikariConfig hikari = hikari(config, applicationName);
+    // Of the connection's start, not a SET: a pooler in between that hands server connections on
+    // would hand a SET on too, to whoever is next, or lose it. It refuses this, or is told not to.
+    hikari.addDataSourceProperty("options", "-c enable_seqscan=off");
+    return open(hikari);
+  }
+
+  private static HikariConfig hikari(DatabaseConfig config, String applicationName) {
     HikariConfig hikari = new HikariConfig();
     hikari.setPoolName(applicationName);
     hikari.setJdbcUrl(config.url());
@@ -46,9 +63,6 @@ public final class Database implements AutoCloseable {
     hikari.setMinimumIdle(1);
     hikari.setConnectionTimeout(config.connectTimeout().toMillis());
     hikari.setInitializationFailTimeout(config.connectTimeout().toMillis());
-    // What goes through the pool looks rows up by key. PostgreSQL takes a table that was never
-    // analysed for a small one and reads it whole, for each batch, however many rows it has.
-    hikari.setConnectionInitSql("SET enable_seqscan = off");
     hikari.addDataSourceProperty("ApplicationName", applicationName);
     hikari.addDataSourceProperty("reWriteBatchedInserts", "true");
     // A peer that vanished without a word must not hold a connection for the hours TCP would wait.
@@ -56,6 +70,10 @@ public final class Database implements AutoCloseable {
     hikari.addDataSourceProperty("tcpKeepAlive", "true");
     // The server's details quote rows.
     hikari.addDataSourceProperty("logServerErrorDetail", "false");
+    return hikari;
+  }
+
+  private static Database open(HikariConfig hikari) {
     try {
       return new Database(new HikariDataSource(hikari));
     } catch (RuntimeException e) {
