@@ -25,6 +25,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.postgresql.ds.PGSimpleDataSource;
+import org.postgresql.util.PSQLException;
 
 /** What docs/sql-contract.md promises of refunds, as a login with payrelay_upstream alone. */
 @Timeout(120)
@@ -241,6 +242,34 @@ class RefundContractIT {
             .formatted(String.join(", ", columns.subList(0, all.split(", ").length)), all),
         sqlState,
         sentence);
+  }
+
+  /** Operators ask under the number of a case: nobody else can take that id from them. */
+  @Test
+  void reservesTheIdsThatOperatorsAskUnder() throws SQLException {
+    String ofCase = "refund_case_%d".formatted(numbers);
+    String adopted = "adopted_%d".formatted(numbers);
+    String pay =
+        "SELECT payrelay.request_payment('%s', 'shop', '%<s', 'simulator', 10, 'EUR')"
+            .formatted(adopted);
+    String sentence = "_id %s is reserved: what begins with ";
+
+    for (String sql : List.of(inserted(ofCase, 1, "EUR", "NULL"), requested(ofCase, 1, ""))) {
+      PSQLException refusal = refused(upstream, sql, "23514", sentence.formatted(ofCase));
+      assertThat(refusal.getServerErrorMessage().getConstraint())
+          .isEqualTo("refund_id_not_reserved");
+    }
+    PSQLException refusal = refused(upstream, pay, "23514", sentence.formatted(adopted));
+    assertThat(refusal.getServerErrorMessage().getConstraint())
+        .isEqualTo("payment_id_not_reserved");
+
+    try (Connection operator = database.as("operator")) {
+      run(operator, requested(ofCase, 1, ""));
+    }
+    run(owner, pay);
+    assertThat(refundable()).isEqualTo("999");
+    // A part of the reserved form is anybody's.
+    run(upstream, requested("refund_cases_%d".formatted(numbers), 1, ""));
   }
 
   @Test
