@@ -223,7 +223,7 @@ class RefundContractIT {
         "'bad_00001', '%s', 1, 'EUR', NULL, NULL, '{}', 'a b' | 23514 | refund_trace_id_form",
       })
   void refusesWithASentence(String values, String sqlState, String sentence) {
-    // provider-semantics.md 4 scenario 20: amount -5 and 0 are refused before any call.
+    // Source: hyperswitch PR 11491, eventyay #1405 (a negative refund was accepted).
     String all = values.formatted(payment);
     refused(upstream, "SELECT payrelay.request_refund(" + all + ")", sqlState, sentence);
     List<String> columns =
@@ -274,8 +274,7 @@ class RefundContractIT {
 
   @Test
   void refusesWhereNothingIsCaptured() throws SQLException {
-    // ledger-reconciliation.md 29: a refund that comes before the charge is known gives nothing
-    // back.
+    // Source: Apache Seata's rule for a compensation that comes before what it compensates.
     run(
         owner,
         "SELECT payrelay.request_payment('%sx', 'shop', '%<sx', 'simulator', 1000, 'EUR')"
@@ -304,7 +303,7 @@ class RefundContractIT {
       throws SQLException {
     run(upstream, requested(refund, 400, ""));
 
-    // provider-semantics.md 4 scenario 21: a second partial refund under the same id.
+    // Source: WeChat Pay community 00064e762645e0159ccf11bbd5b000 (an id used for a second part).
     refused(
         upstream,
         "SELECT payrelay.request_refund('%s', '%s'%s)".formatted(refund, payment, arguments),
@@ -380,7 +379,7 @@ class RefundContractIT {
   @ParameterizedTest
   @ValueSource(strings = {"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"})
   void letsOneOfTwoConcurrentRequestsForMoreThanTheRestThrough(String isolation) throws Exception {
-    // provider-semantics.md 4 scenario 20: two concurrent 60% refunds.
+    // Source: hyperswitch #13182 (two refunds of 60% each).
     upstream.setAutoCommit(false);
     run(upstream, "SET TRANSACTION ISOLATION LEVEL " + isolation);
     run(upstream, requested(refund, 600, ""));
