@@ -84,6 +84,16 @@ final class Acceptance implements Acceptor.Subject<Trigger, Payment, NewOperatio
     return payments.findAll(tx, ids);
   }
 
+  @Override
+  public String paymentId(Payment payment) {
+    return payment.paymentId();
+  }
+
+  @Override
+  public boolean hasOperation(Handle tx, String paymentId) {
+    return operations.hasCharge(tx, paymentId);
+  }
+
   /** An unknown payment that has its operation is asked about. */
   @Override
   public void write(Handle tx, List<NewOperation> wanted, Map<String, Payment> rows) {
@@ -132,14 +142,8 @@ final class Acceptance implements Acceptor.Subject<Trigger, Payment, NewOperatio
     if (prepared instanceof Prepared.Ready ready) {
       return Finding.accepted(operation(payment, ready.body()));
     }
-    // Only where nothing can have been sent: an adapter that was set up otherwise may have taken
-    // it.
-    if (!payments.lock(tx, List.of(payment.paymentId())).isEmpty()
-        && operations.hasCharge(tx, payment.paymentId())) {
-      return Finding.of(Verdict.DONE);
-    }
     Prepared.Refused refused = (Prepared.Refused) prepared;
-    return Finding.refused(
+    return Finding.refusedIfUnsent(
         fact(payment, Observation.REFUSED, refused.code(), Map.of("reason", refused.reason())));
   }
 

@@ -55,6 +55,11 @@ final class ChargeMetrics {
         .description("0: the provider is called; 1: it is left alone; 2: it is tried")
         .tag("provider", provider)
         .register(registry);
+    Gauge.builder("payrelay.charge.pause", lane, one -> one.provider().pauseLeft().toMillis() / 1e3)
+        .description("how long it still asks us to stay away, by Retry-After")
+        .baseUnit("seconds")
+        .tag("provider", provider)
+        .register(registry);
     waiting(provider, "CHARGE", () -> charges);
     waiting(provider, "REFUND", () -> refunds);
   }

@@ -47,6 +47,7 @@ public final class ChargeWorker implements AutoCloseable {
   private final ChargeConfig config;
   private final List<ProviderLane> lanes = new ArrayList<>();
   private final ChargeConsumer consumer;
+  private final OutcomeWriter writer;
   private final Map<String, WorkerLoop> loops = new LinkedHashMap<>();
   private volatile @Nullable WorkerLoop dispatcherLoop;
   private volatile @Nullable WorkerLoop writerLoop;
@@ -62,8 +63,7 @@ public final class ChargeWorker implements AutoCloseable {
     RefundAcceptance refunds =
         new RefundAcceptance(with.jdbi(), with.providers(), with.clock(), with.faults());
     Runnable accepted = () -> wake(dispatcherLoop);
-    OutcomeWriter writer =
-        new OutcomeWriter(with.jdbi(), metrics, with.clock(), with.faults(), accepted);
+    writer = new OutcomeWriter(with.jdbi(), metrics, with.clock(), with.faults(), accepted);
     metrics.held(writer::heldCount);
     Dispatcher dispatcher =
         new Dispatcher(
@@ -74,7 +74,8 @@ public final class ChargeWorker implements AutoCloseable {
             outcome -> {
               writer.add(outcome);
               wake(writerLoop);
-            });
+            },
+            writer::stuck);
     consumer =
         new ChargeConsumer(
             new KafkaConsumer<>(consumerProperties(config, with.kafka(), owner)),
@@ -153,8 +154,19 @@ public final class ChargeWorker implements AutoCloseable {
       }
     }
     loop("writer").close();
+    if (loop("writer").ended().isDone()) {
+      letGoOfAll();
+    }
     consumer.close();
     log.info("charge worker stopped");
+  }
+
+  private void letGoOfAll() {
+    try {
+      writer.letGoOfAll();
+    } catch (RuntimeException e) {
+      log.warn("what was answered for held payments is not written: their leases will end", e);
+    }
   }
 
   /** Null only while the worker is being made: the loop looks by itself when it starts. */

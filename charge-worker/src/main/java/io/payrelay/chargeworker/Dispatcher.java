@@ -14,6 +14,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.jdbi.v3.core.Jdbi;
 import org.jspecify.annotations.Nullable;
@@ -29,23 +30,34 @@ final class Dispatcher implements Worker {
   private final ChargeConfig config;
   private final ChargeFaults faults;
   private final Consumer<Outcome> outcomes;
+  private final BooleanSupplier outcomesWait;
   private final OperationStore operations = new OperationStore();
 
+  /**
+   * A dispatcher.
+   *
+   * @param outcomesWait nothing is claimed while what is answered cannot be written
+   */
   Dispatcher(
       Jdbi jdbi,
       List<ProviderLane> lanes,
       ChargeConfig config,
       ChargeFaults faults,
-      Consumer<Outcome> outcomes) {
+      Consumer<Outcome> outcomes,
+      BooleanSupplier outcomesWait) {
     this.jdbi = jdbi;
     this.lanes = List.copyOf(lanes);
     this.config = config;
     this.faults = faults;
     this.outcomes = outcomes;
+    this.outcomesWait = outcomesWait;
   }
 
   @Override
   public int runOnce() {
+    if (outcomesWait.getAsBoolean()) {
+      return 0;
+    }
     int started = 0;
     for (ProviderLane lane : lanes) {
       started += dispatch(lane);

@@ -1,6 +1,7 @@
 package io.payrelay.chargeworker;
 
 import io.payrelay.payments.store.OperationStore;
+import io.payrelay.platform.database.LockLimit;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -12,8 +13,8 @@ import org.jdbi.v3.core.Jdbi;
 /**
  * Outcomes whose payment somebody holds, as an upstream does whose transaction stays open after it
  * asked for a refund. They are tried again at growing intervals, and their leases are renewed, so
- * that nobody asks the provider meanwhile. Nothing is lost with them: should the process stop, the
- * leases end and the provider is asked. Belongs to one thread, but for the count.
+ * that nobody asks the provider meanwhile. Should the process die, the leases end and the provider
+ * is asked. Belongs to one thread, but for the count.
  */
 final class HeldOutcomes {
 
@@ -24,6 +25,7 @@ final class HeldOutcomes {
   private static final int RENEWALS = 3;
 
   private final Jdbi jdbi;
+  private final Duration lockLimit;
   private final OperationStore operations = new OperationStore();
   private final Map<Long, Held> held = new LinkedHashMap<>();
   private final AtomicInteger count = new AtomicInteger();
@@ -31,28 +33,33 @@ final class HeldOutcomes {
 
   private record Held(Outcome outcome, int tries, long dueNs) {}
 
-  HeldOutcomes(Jdbi jdbi) {
+  HeldOutcomes(Jdbi jdbi, Duration lockLimit) {
     this.jdbi = jdbi;
+    this.lockLimit = lockLimit;
   }
 
   /**
-   * Keeps it for later, also where it was kept before.
-   *
-   * @return false where half of what its provider may have in flight is kept already: the other
-   *     half is for payments that nobody holds
+   * Would it, as a new one, be more than half of what its provider may have in flight? The other
+   * half is for payments that nobody holds.
    */
-  boolean keep(Outcome outcome) {
+  boolean isFullFor(Outcome outcome) {
+    return !holds(outcome) && (ofLane(outcome.lane()) + 1) * 2 > outcome.lane().inFlight().max();
+  }
+
+  /** Is it kept already? */
+  boolean holds(Outcome outcome) {
+    return held.containsKey(outcome.claim().attemptId());
+  }
+
+  /** Keeps it for later, also where it was kept before. */
+  void keep(Outcome outcome) {
     long id = outcome.claim().attemptId();
     Held before = held.get(id);
-    if (before == null && (ofLane(outcome.lane()) + 1) * 2 > outcome.lane().inFlight().max()) {
-      return false;
-    }
     int tries = before == null ? 0 : before.tries() + 1;
     long pauseMs = FIRST_PAUSE_MS << Math.min(tries, DOUBLINGS_MAX);
     held.put(
         id, new Held(outcome, tries, System.nanoTime() + Duration.ofMillis(pauseMs).toNanos()));
     count.set(held.size());
-    return true;
   }
 
   /** It is written, or set aside for a person. */
@@ -73,19 +80,34 @@ final class HeldOutcomes {
     return due;
   }
 
-  /** Renews the leases where it is time to. */
-  void renew() {
-    if (held.isEmpty()) {
+  /**
+   * Renews the leases where it is time to.
+   *
+   * @param others which are to be written yet
+   */
+  void renew(List<Outcome> others) {
+    List<Outcome> all = new ArrayList<>(others);
+    all.addAll(all());
+    if (all.isEmpty()) {
       return;
     }
-    Duration lease = held.values().iterator().next().outcome().lane().terms().lease();
+    Duration lease = all.get(0).lane().terms().lease();
     long nowNs = System.nanoTime();
     if (nowNs - renewedNs < lease.toNanos() / RENEWALS) {
       return;
     }
-    List<Long> attemptIds = List.copyOf(held.keySet());
-    jdbi.useTransaction(tx -> operations.renew(tx, attemptIds, lease));
+    List<Long> attemptIds = all.stream().map(one -> one.claim().attemptId()).toList();
+    jdbi.useTransaction(
+        tx -> {
+          LockLimit.set(tx, lockLimit);
+          operations.renew(tx, attemptIds, lease);
+        });
     renewedNs = nowNs;
+  }
+
+  /** All of them. */
+  List<Outcome> all() {
+    return held.values().stream().map(Held::outcome).toList();
   }
 
   /** How many there are; safe for any thread. */

@@ -37,7 +37,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Writes outcomes: facts, attempts and what is next, many in one transaction, and one by one where
  * that fails. What cannot be written now is kept: it is bounded by the calls in flight. What never
- * can be is set aside. Steps on one thread; {@link #add} is safe for any.
+ * can be is set aside. Steps on one thread; {@link #add}, {@link #stuck} and {@link #heldCount} are
+ * safe for any.
  */
 final class OutcomeWriter implements Worker {
 
@@ -48,6 +49,9 @@ final class OutcomeWriter implements Worker {
   /** All of a batch wait for one payment that somebody holds; longer than our own transactions. */
   private static final Duration LOCK_LIMIT = Duration.ofMillis(100);
 
+  /** So many that wait alone, and for no payment of theirs, wait for a table: all others would. */
+  private static final int WAITING_MAX = 3;
+
   private final Jdbi jdbi;
   private final ChargeMetrics metrics;
   private final InstantSource clock;
@@ -55,11 +59,13 @@ final class OutcomeWriter implements Worker {
   private final Runnable written;
   private final RefusedOutcomes refused;
   private final HeldOutcomes held;
+  private final LetGoOutcomes letGo;
   private final PaymentStore payments = new PaymentStore();
   private final FactStore facts = new FactStore();
   private final OperationStore operations = new OperationStore();
   private final ConcurrentLinkedQueue<Outcome> queue = new ConcurrentLinkedQueue<>();
   private final List<Outcome> batch = new ArrayList<>();
+  private volatile boolean stuck;
 
   /** An outcome with what is believed of it. */
   private record Result(Outcome outcome, ProviderResult result, List<Fact> facts) {}
@@ -76,7 +82,8 @@ final class OutcomeWriter implements Worker {
     this.faults = faults;
     this.written = written;
     this.refused = new RefusedOutcomes(jdbi, clock, LOCK_LIMIT);
-    this.held = new HeldOutcomes(jdbi);
+    this.held = new HeldOutcomes(jdbi, LOCK_LIMIT);
+    this.letGo = new LetGoOutcomes(jdbi, LOCK_LIMIT);
   }
 
   /** Takes an outcome; the loop is to be woken. */
@@ -84,8 +91,31 @@ final class OutcomeWriter implements Worker {
     queue.add(outcome);
   }
 
+  /**
+   * Could the last step not write? Then nobody is to call for more: what is answered would wait
+   * here, and its lease would end.
+   */
+  boolean stuck() {
+    return stuck;
+  }
+
   @Override
   public int runOnce() {
+    int count;
+    try {
+      count = step();
+    } catch (RuntimeException e) {
+      stuck = true;
+      throw e;
+    }
+    if (stuck) {
+      stuck = false;
+      written.run();
+    }
+    return count;
+  }
+
+  private int step() {
     while (batch.size() < BATCH_MAX) {
       Outcome next = queue.poll();
       if (next == null) {
@@ -93,11 +123,12 @@ final class OutcomeWriter implements Worker {
       }
       batch.add(next);
     }
+    // First: what cannot be written is not to lose its lease beside.
+    held.renew(stuck ? waiting() : List.of());
     int count = batch.size();
     if (count > 0) {
       writeAll(batch, /* patient= */ true);
     }
-    held.renew();
     List<Outcome> again = new ArrayList<>(held.due(BATCH_MAX));
     boolean tried = !again.isEmpty();
     if (tried) {
@@ -109,13 +140,34 @@ final class OutcomeWriter implements Worker {
     return count;
   }
 
+  private List<Outcome> waiting() {
+    List<Outcome> waiting = new ArrayList<>(batch);
+    waiting.addAll(queue);
+    return waiting;
+  }
+
+  /**
+   * After the last step: what cannot be kept any longer leaves its evidence, as far as nobody is in
+   * the way of that too.
+   */
+  void letGoOfAll() {
+    List<Outcome> left = new ArrayList<>(held.all());
+    left.addAll(batch);
+    for (Outcome outcome : left) {
+      if (!letGo.write(outcome)) {
+        return;
+      }
+    }
+  }
+
   /** Outcomes that wait because somebody holds their payment; safe for any thread. */
   int heldCount() {
     return held.count();
   }
 
   /**
-   * Writes them and empties the list; where the database is away, what is not written stays in it.
+   * Writes them and empties the list; where the database is away, or somebody has locked a table,
+   * what is not written stays in it.
    *
    * @param patient whether a payment that somebody holds is waited for, for a moment
    */
@@ -143,59 +195,92 @@ final class OutcomeWriter implements Worker {
     if (busy.size() < outcomes.size()) {
       faults.reached(ChargeFaults.Point.AFTER_WRITE);
     }
-    busy.forEach(this::keep);
     outcomes.stream().filter(one -> !busy.contains(one)).forEach(this::done);
-    outcomes.clear();
+    outcomes.retainAll(busy);
+    while (!outcomes.isEmpty()) {
+      keep(outcomes.get(0));
+      outcomes.remove(0);
+    }
     return null;
   }
 
+  /**
+   * Writes each alone. One that waits for something else than its payment is kept where others get
+   * through. Where none does, somebody has locked a table: all of them stay, and are tried again
+   * after a pause.
+   */
   private void oneByOne(List<Outcome> outcomes) {
-    while (!outcomes.isEmpty()) {
+    List<Outcome> waited = new ArrayList<>();
+    RuntimeException failure = null;
+    boolean through = false;
+    for (int left = outcomes.size(); left > 0 && waited.size() < WAITING_MAX; left--) {
       Outcome outcome = outcomes.get(0);
-      if (alone(outcome)) {
-        done(outcome);
-      } else {
-        keep(outcome);
+      try {
+        if (alone(outcome)) {
+          through = true;
+          done(outcome);
+        } else {
+          keep(outcome);
+        }
+        outcomes.remove(0);
+      } catch (RuntimeException e) {
+        if (!Failures.waitedForALock(e)) {
+          throw e;
+        }
+        failure = e;
+        waited.add(outcome);
+        // Behind the others: the next step begins with them.
+        outcomes.remove(0);
+        outcomes.add(outcome);
       }
-      outcomes.remove(0);
+    }
+    for (Outcome outcome : waited) {
+      if (held.holds(outcome) || (through && !held.isFullFor(outcome))) {
+        held.keep(outcome);
+        outcomes.remove(outcome);
+      }
+    }
+    if (failure != null && !outcomes.isEmpty()) {
+      throw failure;
     }
   }
 
-  /** Writes it or sets it aside; false where somebody holds its payment. */
+  /**
+   * Writes it or sets it aside; false where somebody holds its payment or its operation.
+   *
+   * @throws RuntimeException where the database is away, or it waited for another lock
+   */
   private boolean alone(Outcome outcome) {
     List<Outcome> busy = new ArrayList<>();
-    try {
-      RuntimeException refusal =
-          Refusals.refusal(() -> busy.addAll(write(List.of(outcome), false)));
-      if (refusal != null) {
-        refused.setAside(outcome, refusal);
-      } else if (busy.isEmpty()) {
-        faults.reached(ChargeFaults.Point.AFTER_WRITE);
-      }
-    } catch (RuntimeException e) {
-      if (!Failures.waitedForALock(e)) {
-        throw e;
-      }
-      return false;
+    RuntimeException refusal = Refusals.refusal(() -> busy.addAll(write(List.of(outcome), false)));
+    if (refusal != null) {
+      refused.setAside(outcome, refusal);
+    } else if (busy.isEmpty()) {
+      faults.reached(ChargeFaults.Point.AFTER_WRITE);
     }
     return busy.isEmpty();
   }
 
-  /** What is too much to keep is left to the end of its lease: the provider is asked then. */
+  /** What is too much to keep leaves its evidence with its attempt: the provider is asked again. */
   private void keep(Outcome outcome) {
     Claim claim = outcome.claim();
     try (LogContext context = LogContext.ofPayment(claim.paymentId(), claim.traceId())) {
       context.with("provider", claim.provider());
-      if (held.keep(outcome)) {
+      if (!held.isFullFor(outcome)) {
+        held.keep(outcome);
         log.debug("outcome waits: somebody holds its payment");
-      } else {
+      } else if (letGo.write(outcome)) {
         log.warn("outcome let go: somebody holds its payment, and too many of them");
         done(outcome);
+      } else {
+        // As many as may be in flight, and no more: claims stop before that.
+        held.keep(outcome);
+        log.warn("outcome waits: somebody holds its payment and its operation, as of too many");
       }
     }
   }
 
-  /** Writes those that can be; returns those whose payments somebody else holds. */
+  /** Writes those that can be; returns those whose payments or operations somebody else holds. */
   private List<Outcome> write(List<Outcome> outcomes, boolean patient) {
     Instant now = clock.instant();
     List<Outcome> busy = new ArrayList<>();
@@ -204,12 +289,7 @@ final class OutcomeWriter implements Worker {
             tx -> {
               LockLimit.set(tx, LOCK_LIMIT);
               if (!patient) {
-                Set<String> others =
-                    payments.lockedByOthers(
-                        tx, outcomes.stream().map(one -> one.claim().paymentId()).toList());
-                outcomes.stream()
-                    .filter(one -> others.contains(one.claim().paymentId()))
-                    .forEach(busy::add);
+                busy.addAll(heldByOthers(tx, outcomes));
               }
               List<Result> results =
                   outcomes.stream()
@@ -220,6 +300,24 @@ final class OutcomeWriter implements Worker {
             });
     tellOfCases(applied);
     return busy;
+  }
+
+  private List<Outcome> heldByOthers(Handle tx, List<Outcome> outcomes) {
+    Set<String> ofPayments =
+        payments.lockedByOthers(tx, outcomes.stream().map(one -> one.claim().paymentId()).toList());
+    Set<Long> ofOperations =
+        operations.lockedByOthers(
+            tx,
+            outcomes.stream()
+                .filter(one -> !ofPayments.contains(one.claim().paymentId()))
+                .map(one -> one.claim().operationId())
+                .toList());
+    return outcomes.stream()
+        .filter(
+            one ->
+                ofPayments.contains(one.claim().paymentId())
+                    || ofOperations.contains(one.claim().operationId()))
+        .toList();
   }
 
   private List<FactStore.Applied> write(Handle tx, List<Result> results, Instant now) {
@@ -301,7 +399,7 @@ final class OutcomeWriter implements Worker {
             Map.of(
                 "calls", Integer.toString(claim.callCount()),
                 "queries", Integer.toString(claim.queryCount()),
-                "last_result", attemptOutcome(outcome.answer().result()).name(),
+                "last_result", ResultColumns.outcome(outcome.answer().result()).name(),
                 "key_safe", Boolean.toString(!claim.keySafeLeft().isNegative()))));
   }
 
@@ -310,11 +408,11 @@ final class OutcomeWriter implements Worker {
     return new FinishedAttempt(
         claim.operationId(),
         claim.attemptId(),
-        attemptOutcome(result.result()),
+        ResultColumns.outcome(result.result()),
         result.outcome().answer().httpStatus(),
         result.outcome().answer().body(),
-        detail(result.result()),
-        reference(result.result()),
+        ResultColumns.detail(result.result()),
+        ResultColumns.reference(result.result()),
         step.action(),
         step.delay());
   }
@@ -323,7 +421,7 @@ final class OutcomeWriter implements Worker {
     held.forget(outcome);
     Claim claim = outcome.claim();
     ProviderResult result = outcome.answer().result();
-    AttemptOutcome how = attemptOutcome(result);
+    AttemptOutcome how = ResultColumns.outcome(result);
     metrics.call(claim.provider(), outcome.refund() != null, claim.action(), how, outcome.took());
     try (LogContext context = LogContext.ofPayment(claim.paymentId(), claim.traceId())) {
       context.with("attempt", Integer.toString(claim.attemptNumber()));
@@ -355,52 +453,5 @@ final class OutcomeWriter implements Worker {
         }
       }
     }
-  }
-
-  private static AttemptOutcome attemptOutcome(ProviderResult result) {
-    if (result instanceof ProviderResult.Succeeded) {
-      return AttemptOutcome.SUCCEEDED;
-    }
-    if (result instanceof ProviderResult.Pending) {
-      return AttemptOutcome.PENDING;
-    }
-    if (result instanceof ProviderResult.Declined) {
-      return AttemptOutcome.DECLINED;
-    }
-    if (result instanceof ProviderResult.NotFound) {
-      return AttemptOutcome.NOT_FOUND;
-    }
-    if (result instanceof ProviderResult.NotProcessed notProcessed) {
-      return notProcessed.reason().equals(PaymentProvider.RETURNED_UNSENT)
-          ? AttemptOutcome.RETURNED_UNSENT
-          : AttemptOutcome.NOT_PROCESSED;
-    }
-    return AttemptOutcome.UNKNOWN;
-  }
-
-  /** The provider's own id of the charge, where the answer names it. */
-  private static @Nullable String reference(ProviderResult result) {
-    if (result instanceof ProviderResult.Succeeded succeeded) {
-      return succeeded.providerTransactionId();
-    }
-    if (result instanceof ProviderResult.Pending pending) {
-      return pending.providerTransactionId();
-    }
-    return result instanceof ProviderResult.Declined declined
-        ? declined.providerTransactionId()
-        : null;
-  }
-
-  private static @Nullable String detail(ProviderResult result) {
-    if (result instanceof ProviderResult.NotProcessed notProcessed) {
-      return notProcessed.reason();
-    }
-    if (result instanceof ProviderResult.Unknown unknown) {
-      return unknown.reason();
-    }
-    if (result instanceof ProviderResult.KeyRefused refused) {
-      return "key refused: " + refused.reason();
-    }
-    return result instanceof ProviderResult.Declined declined ? declined.code() : null;
   }
 }

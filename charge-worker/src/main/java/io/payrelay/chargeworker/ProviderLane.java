@@ -14,9 +14,10 @@ import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A provider with what holds back its claims: a bound on calls in flight, a rate limit, and a
- * breaker that leaves it alone while it gives no usable answers. None costs an attempt, and none is
- * shared with another provider. Permits are taken by one thread; results are reported by any.
+ * A provider with what holds back its claims: a bound on calls in flight, a rate limit, a breaker
+ * that leaves it alone while it gives no usable answers, and its own word that we are to wait. None
+ * costs an attempt, and none is shared with another provider. Permits are taken by one thread;
+ * results are reported by any.
  */
 final class ProviderLane {
 
@@ -98,6 +99,9 @@ final class ProviderLane {
 
   /** Takes up to so many permits; those that are not used go back by {@link #giveBack}. */
   int take(int wanted) {
+    if (!provider.pauseLeft().isZero()) {
+      return 0;
+    }
     int room = Math.min(wanted, inFlight.room());
     int most =
         limiter == null

@@ -9,7 +9,6 @@ import io.payrelay.payments.lifecycle.Observation;
 import io.payrelay.payments.lifecycle.Refund;
 import io.payrelay.payments.lifecycle.RefundStatus;
 import io.payrelay.payments.store.OperationAction;
-import io.payrelay.payments.store.PaymentStore;
 import io.payrelay.payments.store.RefundOperationStore;
 import io.payrelay.payments.store.RefundOperationStore.NewRefundOperation;
 import io.payrelay.payments.store.RefundStore;
@@ -49,7 +48,6 @@ final class RefundAcceptance
   private final InstantSource clock;
   private final Acceptor<RefundTrigger, Refund, NewRefundOperation> acceptor;
   private final RefundStore refunds = new RefundStore();
-  private final PaymentStore payments = new PaymentStore();
   private final RefundOperationStore operations = new RefundOperationStore();
 
   RefundAcceptance(
@@ -93,6 +91,16 @@ final class RefundAcceptance
   @Override
   public Map<String, Refund> rows(Handle tx, List<String> ids) {
     return refunds.findAll(tx, ids);
+  }
+
+  @Override
+  public String paymentId(Refund refund) {
+    return refund.paymentId();
+  }
+
+  @Override
+  public boolean hasOperation(Handle tx, String refundId) {
+    return operations.exists(tx, refundId);
   }
 
   /** An unknown refund that has its operation is asked about. */
@@ -149,26 +157,19 @@ final class RefundAcceptance
     }
     String unsupported = unsupported(tx, provider.capabilities().refunds(), refund);
     if (unsupported != null) {
-      return refused(tx, refund, unsupported, unsupported);
+      return refused(refund, unsupported, unsupported);
     }
     Prepared prepared = prepare(provider, refund);
     if (prepared instanceof Prepared.Ready ready) {
       return Finding.accepted(operation(refund, ready.body()));
     }
     Prepared.Refused refused = (Prepared.Refused) prepared;
-    return refused(tx, refund, refused.code(), refused.reason());
+    return refused(refund, refused.code(), refused.reason());
   }
 
-  /**
-   * Only where nothing can have been sent: an adapter that was set up otherwise may have taken it.
-   */
-  private Finding<NewRefundOperation> refused(
-      Handle tx, Refund refund, String code, String reason) {
-    if (!payments.lock(tx, List.of(refund.paymentId())).isEmpty()
-        && operations.exists(tx, refund.refundId())) {
-      return Finding.of(Verdict.DONE);
-    }
-    return Finding.refused(fact(refund, Observation.REFUSED, code, Map.of("reason", reason)));
+  private Finding<NewRefundOperation> refused(Refund refund, String code, String reason) {
+    return Finding.refusedIfUnsent(
+        fact(refund, Observation.REFUSED, code, Map.of("reason", reason)));
   }
 
   private @Nullable String unsupported(Handle tx, RefundSupport support, Refund refund) {

@@ -94,6 +94,17 @@ final class StepPlanner {
         : NextStep.UNRESOLVED;
   }
 
+  /**
+   * What follows where the payment cannot be written now. To leave it to a person would have to be
+   * written, too: it is asked about once more instead.
+   */
+  NextStep afterLettingGo(Claim claim, ProviderResult result, Capabilities capabilities) {
+    NextStep step = after(claim, result, /* settled= */ false, capabilities);
+    return step.unresolved()
+        ? NextStep.of(OperationAction.QUERY, schedule.delay(claim.queryCount()))
+        : step;
+  }
+
   /** Cancelled at once where it is news; later tries keep to the schedule. */
   private NextStep stillPayable(Claim claim) {
     if (claim.action() == OperationAction.CANCEL) {

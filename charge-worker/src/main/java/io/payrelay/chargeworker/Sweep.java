@@ -69,9 +69,7 @@ final class Sweep implements Worker {
     }
     log.warn(
         "no operation was made for payments count={}: taking them from their rows", ids.size());
-    acceptance.accept(ids.stream().map(id -> new Trigger(id, null)).toList());
-    metrics.swept(ids.size());
-    accepted.run();
+    taken(acceptance.accept(ids.stream().map(id -> new Trigger(id, null)).toList()));
     // One that is refused has a case now. Should that be refused too, it would come again at once:
     // the next look is after the interval.
   }
@@ -92,8 +90,12 @@ final class Sweep implements Worker {
       return;
     }
     log.warn("no operation was made for refunds count={}: taking them from their rows", ids.size());
-    refundAcceptance.accept(ids.stream().map(id -> new RefundTrigger(id, null)).toList());
-    metrics.swept(ids.size());
+    taken(refundAcceptance.accept(ids.stream().map(id -> new RefundTrigger(id, null)).toList()));
+  }
+
+  /** What somebody holds meanwhile is not taken: it is found again by a later look. */
+  private void taken(List<Verdict> verdicts) {
+    metrics.swept((int) verdicts.stream().filter(verdict -> verdict != Verdict.HELD).count());
     accepted.run();
   }
 }

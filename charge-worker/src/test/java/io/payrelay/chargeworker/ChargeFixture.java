@@ -159,6 +159,23 @@ final class ChargeFixture implements AutoCloseable {
     return made;
   }
 
+  /** Whoever loses an answer of this one can only call again. */
+  GenericProvider providerWithoutQueries(ProviderSimulator simulator) {
+    GenericProvider made =
+        new GenericProvider(
+            new GenericConfig(
+                provider,
+                simulator.baseUrl(),
+                new Secret(API_KEY),
+                Duration.ofSeconds(2),
+                Duration.ofHours(24),
+                Duration.ZERO,
+                false),
+            InstantSource.system());
+    opened.add(made::close);
+    return made;
+  }
+
   StubProvider stub() throws IOException {
     StubProvider stub = new StubProvider();
     opened.add(stub::close);

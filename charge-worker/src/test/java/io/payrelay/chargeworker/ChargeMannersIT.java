@@ -112,6 +112,52 @@ class ChargeMannersIT {
         .isEqualTo("true");
   }
 
+  /** A proxy's page, of which the result is unknown: its header speaks to all the same. */
+  @Test
+  void claimsNothingForAProviderThatAsksUsToStayAwayAndGoesOnElsewhere() throws Exception {
+    StubProvider stub = fixture.stub();
+    try (ChargeFixture other = new ChargeFixture()) {
+      fixture.worker(
+          List.of(fixture.provider(stub), other.provider(other.simulator(other.simulatorConfig()))),
+          FAST,
+          ChargeFaults.NONE,
+          Map.of(),
+          Clock.systemUTC());
+      String busy = ChargeFixture.newId();
+      String behind = ChargeFixture.newId();
+      fixture.insert(busy, "pm_card");
+      fixture.insert(behind, "pm_card");
+      StubProvider.Reply paid =
+          StubProvider.Reply.json(200, StubProvider.charge(behind, "succeeded", ""));
+      stub.on(busy, call -> new StubProvider.Reply(503, "text/html", "<p>busy</p>", "3"));
+      stub.on(behind, call -> paid);
+      fixture.send(busy);
+      await().until(() -> fixture.attempts(busy).contains("CALL UNKNOWN"));
+
+      fixture.send(behind);
+      String elsewhere = other.pay("pm_card");
+
+      awaitStatus(behind, PaymentStatus.SUCCEEDED);
+      assertThat(other.payment(elsewhere).status()).isEqualTo(PaymentStatus.SUCCEEDED);
+      assertThat(startedMs(behind, 1) - startedMs(busy, 1)).isGreaterThan(2_900);
+      assertThat(startedMs(elsewhere, 1)).isLessThan(startedMs(behind, 1));
+      await().until(() -> fixture.attempts(busy).size() > 1);
+      assertThat(startedMs(busy, 2) - startedMs(busy, 1)).isGreaterThan(2_900);
+    }
+  }
+
+  private long startedMs(String id, int attempt) {
+    return Long.parseLong(
+        fixture.value(
+            """
+            SELECT (extract(epoch FROM a.started_at) * 1000)::bigint::text
+            FROM payrelay.attempt a JOIN payrelay.operation o USING (operation_id)
+            WHERE o.payment_id = :id AND a.attempt_number = %d
+            """
+                .formatted(attempt),
+            id));
+  }
+
   @Test
   void finishesItsCallsWhenItStopsOrLeavesThemToTheNext() throws Exception {
     ProviderSimulator simulator =

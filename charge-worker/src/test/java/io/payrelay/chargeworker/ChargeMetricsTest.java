@@ -117,6 +117,7 @@ class ChargeMetricsTest {
         .contains("keys_near_expiry{operation=\"REFUND\",provider=\"silent\"} 4.0")
         .contains("payrelay_charge_held 6.0")
         .contains("payrelay_charge_in_flight{provider=\"silent\"} 5.0")
+        .contains("payrelay_charge_pause_seconds{provider=\"silent\"} 0.0")
         .contains("payrelay_charge_breaker_state{provider=\"silent\"} 1.0")
         .contains("payrelay_exceptions_open{kind=\"UNRESOLVED\"} 4.0")
         .contains("payrelay_exceptions_open{kind=\"DOUBLE_CHARGE\"} 0.0")

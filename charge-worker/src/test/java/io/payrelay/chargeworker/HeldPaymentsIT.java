@@ -8,10 +8,13 @@ import io.payrelay.payments.lifecycle.RefundStatus;
 import io.payrelay.providers.generic.GenericProvider;
 import io.payrelay.simulator.ProviderSimulator;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.jdbi.v3.core.Handle;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -80,6 +83,13 @@ class HeldPaymentsIT {
                   refunds.stream().filter(id -> fixture.refundAttempts(id).size() == 1).count()
                       >= 4);
       assertThat(refunds).allMatch(id -> fixture.refund(id).status() == RefundStatus.REQUESTED);
+      // The others were let go, and what was answered is there.
+      List<String> letGo =
+          refunds.stream()
+              .filter(id -> fixture.refundAttempts(id).get(0).equals("CALL UNKNOWN"))
+              .toList();
+      assertThat(letGo).hasSize(2);
+      letGo.forEach(id -> assertEvidence(id));
       upstream.commit();
     }
 
@@ -99,17 +109,93 @@ class HeldPaymentsIT {
       upstream.begin();
       ask(upstream, ChargeFixture.newId(), payment);
       fixture.sendRefund(refund, payment, 100, null);
-      soon(() -> assertThat(simulator.refunds()).hasSize(1));
+      // It is kept: its lease was renewed.
+      soon(
+          () ->
+              assertThat(ofFirst("a.lease_until > a.started_at + interval '1250 ms'", refund))
+                  .isEqualTo("true"));
       worker.close();
-      assertThat(fixture.refundAttempts(refund)).containsExactly("CALL -");
+      assertThat(fixture.refundAttempts(refund)).containsExactly("CALL UNKNOWN");
+      assertEvidence(refund);
       upstream.rollback();
     }
 
     fixture.worker(provider, FAST);
 
     awaitStatus(refund, RefundStatus.SUCCEEDED);
-    assertThat(fixture.refundAttempts(refund)).startsWith("CALL ABANDONED");
+    assertThat(fixture.refundAttempts(refund)).startsWith("CALL UNKNOWN");
     assertThat(simulator.refunds()).hasSize(1);
+  }
+
+  /** As a migration does. There is no query that would bring back what is let go. */
+  @Test
+  void keepsEveryAnswerWhileATableIsLocked() throws Exception {
+    Map<String, String> settings = new HashMap<>(FAST);
+    settings.put("LEASE_MS", "5000");
+    settings.put("IN_FLIGHT_MAX", "64");
+    fixture.worker(fixture.providerWithoutQueries(simulator), settings);
+    paid(1);
+    List<String> ids;
+    List<String> later;
+    try (Handle migration = fixture.openAsOwner()) {
+      migration.begin();
+      migration.execute("LOCK TABLE payrelay.ledger_posting IN ACCESS EXCLUSIVE MODE");
+      ids = fixture.payAll(24, "pm_card");
+      List<String> called = ids;
+      // Those that are called before the first answer cannot be written.
+      soon(() -> assertThat(renewed(called)).isPositive());
+      int made = attempts(ids).size();
+      later = fixture.payAll(8, "pm_card");
+      List<String> waiting = later;
+      soon(() -> assertThat(waiting).noneMatch(id -> fixture.nextAction(id).equals("-")));
+      // The whole for longer than a lease; nothing is called again, nor for the first time.
+      await()
+          .during(Duration.ofSeconds(4))
+          .atMost(Duration.ofSeconds(15))
+          .until(() -> attempts(called).size() == made && attempts(waiting).isEmpty());
+      assertThat(attempts(called)).containsOnly("CALL -");
+      migration.rollback();
+    }
+
+    List<String> all = Stream.concat(ids.stream(), later.stream()).toList();
+    soon(() -> assertThat(fixture.count(all, PaymentStatus.SUCCEEDED)).isEqualTo(32));
+    assertThat(attempts(all)).hasSize(32).containsOnly("CALL SUCCEEDED");
+    assertThat(simulator.stats().chargeCalls()).isEqualTo(33);
+  }
+
+  /** Asked for all at once: the thread that polls Kafka does not wait for one after the other. */
+  @Test
+  void saysOfManyAtOnceWhoIsHeld() {
+    Acceptance acceptance =
+        new Acceptance(
+            fixture.workerJdbi(), List.of(provider), InstantSource.system(), ChargeFaults.NONE);
+    List<String> held = new ArrayList<>();
+    for (int i = 0; i < 60; i++) {
+      held.add(ChargeFixture.newId());
+      fixture.insert(held.get(i), "pm_card");
+    }
+    List<String> asked = List.of(ChargeFixture.newId(), ChargeFixture.newId());
+    fixture.insert(asked.get(0), "pm_card");
+    fixture.insertRow(asked.get(1), "{\"payment_method\": {\"token\": \"x\"}}");
+    List<Trigger> triggers =
+        Stream.concat(held.stream(), asked.stream()).map(id -> new Trigger(id, null)).toList();
+    List<Verdict> verdicts;
+    Instant from;
+    try (Handle frozen = fixture.openAsOwner()) {
+      frozen.begin();
+      lock(frozen, held, "FOR UPDATE");
+      // As an upstream does that asks for a refund: it lets an operation be made, and no change.
+      lock(frozen, asked, "FOR NO KEY UPDATE");
+      from = Instant.now();
+      verdicts = acceptance.accept(triggers);
+      frozen.rollback();
+    }
+
+    assertThat(Duration.between(from, Instant.now())).isLessThan(Duration.ofSeconds(3));
+    assertThat(verdicts.subList(0, 60)).containsOnly(Verdict.HELD);
+    assertThat(verdicts.subList(60, 62)).containsExactly(Verdict.DONE, Verdict.HELD);
+    assertThat(acceptance.accept(triggers).subList(59, 62))
+        .containsExactly(Verdict.DONE, Verdict.DONE, Verdict.REFUSED);
   }
 
   @Test
@@ -124,9 +210,7 @@ class HeldPaymentsIT {
     try (Handle frozen = fixture.openAsOwner()) {
       frozen.begin();
       // As one of our own transactions does whose process is stopped.
-      frozen.execute(
-          "SELECT 1 FROM payrelay.payment WHERE payment_id = ANY (?) FOR UPDATE",
-          (Object) new String[] {held});
+      lock(frozen, List.of(held), "FOR UPDATE");
       fixture.worker(provider, sweeping);
       fixture.send(held, 1200, 7);
       String behind = ChargeFixture.newId();
@@ -142,6 +226,54 @@ class HeldPaymentsIT {
     awaitPaid(held);
     assertThat(fixture.exceptions(held)).isEmpty();
     assertThat(ChargeFixture.charges(simulator, held)).hasSize(1);
+  }
+
+  private static void lock(Handle tx, List<String> payments, String strength) {
+    tx.createQuery(
+            "SELECT 1 FROM payrelay.payment WHERE payment_id = ANY (:ids) ORDER BY payment_id "
+                + strength)
+        .bindArray("ids", String.class, payments)
+        .mapTo(Integer.class)
+        .list();
+  }
+
+  private List<String> attempts(List<String> payments) {
+    return payments.stream().flatMap(id -> fixture.attempts(id).stream()).toList();
+  }
+
+  private long renewed(List<String> payments) {
+    return payments.stream()
+        .filter(
+            id ->
+                fixture
+                    .value(
+                        """
+                        SELECT (a.lease_until > a.started_at + interval '5100 ms')::text
+                        FROM payrelay.attempt a JOIN payrelay.operation o USING (operation_id)
+                        WHERE o.payment_id = :id
+                        """,
+                        id)
+                    .equals("true"))
+        .count();
+  }
+
+  private void assertEvidence(String refund) {
+    assertThat(
+            ofFirst(
+                "a.http_status || ' ' || a.detail || ' ' || convert_from(a.response_body, 'UTF8')",
+                refund))
+        .startsWith("200 let go")
+        .contains("the answer was SUCCEEDED", "\"" + refund + "\"");
+    assertThat(ofFirst("o.provider_reference", refund)).startsWith("re_");
+  }
+
+  /** Of a refund's first attempt. */
+  private String ofFirst(String expression, String refund) {
+    return fixture.value(
+        "SELECT (%s)::text FROM payrelay.attempt a JOIN payrelay.operation o USING (operation_id)"
+                .formatted(expression)
+            + " WHERE o.refund_id = :id AND a.attempt_number = 1",
+        refund);
   }
 
   private List<String> paid(int count) throws Exception {

@@ -24,9 +24,10 @@ import org.junit.jupiter.api.Test;
 
 class ProviderLaneTest {
 
+  private final Silent silent = new Silent();
   private final ProviderLane lane =
       new ProviderLane(
-          new Silent(),
+          silent,
           ChargeConfig.from(
               Settings.check(
                   Map.of("PAYRELAY_CHARGE_BREAKER_CALLS_MIN", "4"),
@@ -67,6 +68,15 @@ class ProviderLaneTest {
     assertThat(lane.take(100)).isEqualTo(6);
   }
 
+  @Test
+  void takesNothingAsLongAsTheProviderAsksUsToStayAway() {
+    silent.pause = Duration.ofMillis(1);
+    assertThat(lane.take(100)).isZero();
+
+    silent.pause = Duration.ZERO;
+    assertThat(lane.take(100)).isEqualTo(100);
+  }
+
   private void report(int times, ProviderResult result) {
     for (int i = 0; i < times; i++) {
       assertThat(lane.take(1)).isEqualTo(1);
@@ -77,6 +87,13 @@ class ProviderLaneTest {
 
   /** Has a name and no queries. */
   static final class Silent implements PaymentProvider {
+
+    private volatile Duration pause = Duration.ZERO;
+
+    @Override
+    public Duration pauseLeft() {
+      return pause;
+    }
 
     @Override
     public String name() {

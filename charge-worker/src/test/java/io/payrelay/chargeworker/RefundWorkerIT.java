@@ -122,7 +122,7 @@ class RefundWorkerIT {
     await().atMost(Duration.ofSeconds(30)).untilAsserted(assertion::run);
   }
 
-  // ledger-reconciliation.md 5.5 scenario 23: partial refunds never exceed what was captured.
+  // Source: polarsource/polar #13770 (parts never exceed what was captured).
   @Test
   void givesBackAPartAndThenTheRest() throws Exception {
     fixture.worker(provider, Map.of());
@@ -148,8 +148,7 @@ class RefundWorkerIT {
     assertThat(fixture.payment(payment).status()).isEqualTo(PaymentStatus.SUCCEEDED);
   }
 
-  // ledger-reconciliation.md 5.5 scenario 24: the call times out and the provider had done it: one
-  // refund, same key.
+  // Source: medusa #16681, laravel-sisp PR 306 (a timeout of what was done, then another key).
   @Test
   void givesBackOnceWhateverHappensToTheAnswer() throws Exception {
     fixture.worker(provider, FAST);
@@ -205,8 +204,7 @@ class RefundWorkerIT {
     assertThat(refundable(payment)).isEqualTo(1200 - 101 - 100);
   }
 
-  // provider-semantics.md 3.1: a redelivered request, two workers, a death between answer and
-  // write.
+  // Source: woocommerce-gateway-stripe #489 (restart, redelivery), furthemore/APIS PR 193.
   @Test
   void givesBackOnceWhereAWorkerDiesAndOffsetsAreReplayed() throws Exception {
     fixture.worker(provider, FAST).close();

@@ -45,7 +45,16 @@ final class StubProvider implements AutoCloseable {
    */
   record Call(Kind kind, String paymentId, int number, String key, String body) {}
 
-  record Reply(int status, String type, String body) {
+  /**
+   * What is answered.
+   *
+   * @param retryAfter the header; null: none
+   */
+  record Reply(int status, String type, String body, String retryAfter) {
+
+    Reply(int status, String type, String body) {
+      this(status, type, body, null);
+    }
 
     static Reply json(int status, String body) {
       return new Reply(status, "application/json", body);
@@ -134,6 +143,9 @@ final class StubProvider implements AutoCloseable {
               .apply(call);
       byte[] answer = reply.body().getBytes(UTF_8);
       exchange.getResponseHeaders().add("Content-Type", reply.type());
+      if (reply.retryAfter() != null) {
+        exchange.getResponseHeaders().add("Retry-After", reply.retryAfter());
+      }
       exchange.sendResponseHeaders(reply.status(), answer.length == 0 ? -1 : answer.length);
       if (answer.length > 0) {
         exchange.getResponseBody().write(answer);

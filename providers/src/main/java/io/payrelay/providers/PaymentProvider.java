@@ -49,6 +49,15 @@ public interface PaymentProvider extends AutoCloseable {
   /** Asks what became of a refund; answers as {@link #refund} does. */
   CompletableFuture<ProviderAnswer> queryRefund(RefundRef refund, Duration timeout);
 
+  /**
+   * How long the provider asks everybody to stay away, by a 429 or 503 with Retry-After to any
+   * call: nothing is claimed for it meanwhile. Bounded by a minute or so, and zero where it does
+   * not ask.
+   */
+  default Duration pauseLeft() {
+    return Duration.ZERO;
+  }
+
   /** Reason of a call that came too late to be sent. */
   String RETURNED_UNSENT = "returned unsent: its deadline was over";
 

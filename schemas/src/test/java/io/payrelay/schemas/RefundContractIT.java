@@ -25,6 +25,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.postgresql.ds.PGSimpleDataSource;
+import org.postgresql.util.PSQLException;
 
 /** What docs/sql-contract.md promises of refunds, as a login with payrelay_upstream alone. */
 @Timeout(120)
@@ -222,7 +223,7 @@ class RefundContractIT {
         "'bad_00001', '%s', 1, 'EUR', NULL, NULL, '{}', 'a b' | 23514 | refund_trace_id_form",
       })
   void refusesWithASentence(String values, String sqlState, String sentence) {
-    // provider-semantics.md 4 scenario 20: amount -5 and 0 are refused before any call.
+    // Source: hyperswitch PR 11491, eventyay #1405 (a negative refund was accepted).
     String all = values.formatted(payment);
     refused(upstream, "SELECT payrelay.request_refund(" + all + ")", sqlState, sentence);
     List<String> columns =
@@ -243,10 +244,37 @@ class RefundContractIT {
         sentence);
   }
 
+  /** Operators ask under the number of a case: nobody else can take that id from them. */
+  @Test
+  void reservesTheIdsThatOperatorsAskUnder() throws SQLException {
+    String ofCase = "refund_case_%d".formatted(numbers);
+    String adopted = "adopted_%d".formatted(numbers);
+    String pay =
+        "SELECT payrelay.request_payment('%s', 'shop', '%<s', 'simulator', 10, 'EUR')"
+            .formatted(adopted);
+    String sentence = "_id %s is reserved: what begins with ";
+
+    for (String sql : List.of(inserted(ofCase, 1, "EUR", "NULL"), requested(ofCase, 1, ""))) {
+      PSQLException refusal = refused(upstream, sql, "23514", sentence.formatted(ofCase));
+      assertThat(refusal.getServerErrorMessage().getConstraint())
+          .isEqualTo("refund_id_not_reserved");
+    }
+    PSQLException refusal = refused(upstream, pay, "23514", sentence.formatted(adopted));
+    assertThat(refusal.getServerErrorMessage().getConstraint())
+        .isEqualTo("payment_id_not_reserved");
+
+    try (Connection operator = database.as("operator")) {
+      run(operator, requested(ofCase, 1, ""));
+    }
+    run(owner, pay);
+    assertThat(refundable()).isEqualTo("999");
+    // A part of the reserved form is anybody's.
+    run(upstream, requested("refund_cases_%d".formatted(numbers), 1, ""));
+  }
+
   @Test
   void refusesWhereNothingIsCaptured() throws SQLException {
-    // ledger-reconciliation.md 29: a refund that comes before the charge is known gives nothing
-    // back.
+    // Source: Apache Seata's rule for a compensation that comes before what it compensates.
     run(
         owner,
         "SELECT payrelay.request_payment('%sx', 'shop', '%<sx', 'simulator', 1000, 'EUR')"
@@ -275,7 +303,7 @@ class RefundContractIT {
       throws SQLException {
     run(upstream, requested(refund, 400, ""));
 
-    // provider-semantics.md 4 scenario 21: a second partial refund under the same id.
+    // Source: WeChat Pay community 00064e762645e0159ccf11bbd5b000 (an id used for a second part).
     refused(
         upstream,
         "SELECT payrelay.request_refund('%s', '%s'%s)".formatted(refund, payment, arguments),
@@ -351,7 +379,7 @@ class RefundContractIT {
   @ParameterizedTest
   @ValueSource(strings = {"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"})
   void letsOneOfTwoConcurrentRequestsForMoreThanTheRestThrough(String isolation) throws Exception {
-    // provider-semantics.md 4 scenario 20: two concurrent 60% refunds.
+    // Source: hyperswitch #13182 (two refunds of 60% each).
     upstream.setAutoCommit(false);
     run(upstream, "SET TRANSACTION ISOLATION LEVEL " + isolation);
     run(upstream, requested(refund, 600, ""));

@@ -25,10 +25,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Scenarios 13, 14 and 18: every order of {processing, succeeded, failed late, refunded, disputed,
- * dispute won} comes to the same end, through the readers of both providers and through SQL. The
- * first events of all orders are one batch, and so on.
+ * Every order of {processing, succeeded, failed late, refunded, disputed, dispute won} comes to the
+ * same end, through the readers of both providers and through SQL. The first events of all orders
+ * are one batch, and so on.
  */
+// Source: nearmerch.com #209, solidus_stripe #189, stripe_event #75, hyperswitch #10340.
 @Timeout(300)
 class EventOrderIT {
 

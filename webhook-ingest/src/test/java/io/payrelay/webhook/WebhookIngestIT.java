@@ -253,9 +253,10 @@ class WebhookIngestIT {
   }
 
   /**
-   * Scenarios 12, 13 and 16: what contradicts an end raises a case and asks the provider, whose
-   * answer is evidence; a late failure contradicts nothing that a provider means to say.
+   * What contradicts an end raises a case and asks the provider, whose answer is evidence; a late
+   * failure contradicts nothing that a provider means to say.
    */
+  // Source: coreshop #2529, nearmerch.com #209, getlago PR 3223.
   @ParameterizedTest
   @CsvSource({
     "FAILED, charge.succeeded, ch_%s, 1999, LATE_SUCCESS",

@@ -238,6 +238,25 @@ public final class OperationStore {
         .execute();
   }
 
+  /**
+   * Locks those of the operations that nobody else has locked, and waits for none.
+   *
+   * @return ids of the operations that somebody else holds
+   */
+  public Set<Long> lockedByOthers(Handle tx, Collection<Long> operationIds) {
+    return new HashSet<>(
+        tx.createQuery(
+                """
+                WITH ours AS MATERIALIZED (SELECT operation_id FROM payrelay.operation
+                  WHERE operation_id = ANY (:ids) ORDER BY operation_id FOR UPDATE SKIP LOCKED)
+                SELECT operation_id FROM payrelay.operation
+                WHERE operation_id = ANY (:ids) AND operation_id NOT IN (SELECT operation_id FROM ours)
+                """)
+            .bindArray("ids", Long.class, operationIds)
+            .mapTo(Long.class)
+            .list());
+  }
+
   /** Has attempts that are still ours stay so for the length of a lease from now. */
   public void renew(Handle tx, Collection<Long> attemptIds, Duration lease) {
     tx.createUpdate(

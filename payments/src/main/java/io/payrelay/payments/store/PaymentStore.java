@@ -72,6 +72,21 @@ public final class PaymentStore {
    * @return ids of the payments that exist and that somebody else holds
    */
   public Set<String> lockedByOthers(Handle tx, Collection<String> paymentIds) {
+    return heldByOthers(tx, paymentIds, "FOR UPDATE");
+  }
+
+  /**
+   * Locks those of the payments to which rows can be added now, so that nobody stops it later; an
+   * upstream that asks for a refund of them does not. Waits for none.
+   *
+   * @return ids of the payments that exist and whose holder lets no row refer to them
+   */
+  public Set<String> lockedAgainstReferences(Handle tx, Collection<String> paymentIds) {
+    return heldByOthers(tx, paymentIds, "FOR KEY SHARE");
+  }
+
+  private static Set<String> heldByOthers(
+      Handle tx, Collection<String> paymentIds, String strength) {
     if (paymentIds.isEmpty()) {
       return Set.of();
     }
@@ -79,10 +94,11 @@ public final class PaymentStore {
         tx.createQuery(
                 """
                 WITH ours AS MATERIALIZED (SELECT payment_id FROM payrelay.payment
-                  WHERE payment_id = ANY (:ids) ORDER BY payment_id FOR UPDATE SKIP LOCKED)
+                  WHERE payment_id = ANY (:ids) ORDER BY payment_id %s SKIP LOCKED)
                 SELECT payment_id FROM payrelay.payment
                 WHERE payment_id = ANY (:ids) AND payment_id NOT IN (SELECT payment_id FROM ours)
-                """)
+                """
+                    .formatted(strength))
             .bindArray("ids", String.class, new TreeSet<>(paymentIds))
             .mapTo(String.class)
             .list());
@@ -90,7 +106,8 @@ public final class PaymentStore {
 
   /**
    * Ids of payments without an end that were made longer ago than that and have no operation,
-   * oldest first: their event never came, or what we knew of the charge is lost.
+   * oldest first: their event never came, or what we knew of the charge is lost. Those that
+   * somebody holds are passed by: however many there are, they keep nobody else waiting.
    */
   public List<String> withoutOperation(Handle tx, Duration olderThan, int limit) {
     return tx.createQuery(
@@ -100,7 +117,7 @@ public final class PaymentStore {
               AND NOT EXISTS (SELECT FROM payrelay.operation o WHERE o.payment_id = p.payment_id AND o.kind = 'CHARGE')
               AND NOT EXISTS (SELECT FROM payrelay.exception_case e
                 WHERE e.payment_id = p.payment_id AND e.status = 'OPEN')
-            ORDER BY p.created_at LIMIT :limit
+            ORDER BY p.created_at LIMIT :limit FOR KEY SHARE OF p SKIP LOCKED
             """)
         .bind("age", olderThan.toMillis() + " milliseconds")
         .bind("limit", limit)

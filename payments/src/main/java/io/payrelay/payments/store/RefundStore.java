@@ -77,17 +77,17 @@ public final class RefundStore {
   /**
    * Ids of refunds without an end that were made longer ago than that and have no operation, oldest
    * first: their event never came, or what we knew of the call is lost. One about which a case is
-   * open is a person's.
+   * open is a person's. Those whose payment somebody holds are passed by.
    */
   public List<String> withoutOperation(Handle tx, Duration olderThan, int limit) {
     return tx.createQuery(
             """
-            SELECT r.refund_id FROM payrelay.refund r
+            SELECT r.refund_id FROM payrelay.refund r JOIN payrelay.payment p ON p.payment_id = r.payment_id
             WHERE r.status IN ('REQUESTED', 'PENDING', 'UNKNOWN') AND r.created_at < clock_timestamp() - :age::interval
               AND NOT EXISTS (SELECT FROM payrelay.operation o WHERE o.refund_id = r.refund_id)
               AND NOT EXISTS (SELECT FROM payrelay.exception_case e
                 WHERE e.payment_id = r.payment_id AND e.status = 'OPEN' AND e.evidence ->> 'refund_id' = r.refund_id)
-            ORDER BY r.created_at LIMIT :limit
+            ORDER BY r.created_at LIMIT :limit FOR KEY SHARE OF p SKIP LOCKED
             """)
         .bind("age", olderThan.toMillis() + " milliseconds")
         .bind("limit", limit)

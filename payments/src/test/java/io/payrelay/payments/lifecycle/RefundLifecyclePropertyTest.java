@@ -262,7 +262,7 @@ class RefundLifecyclePropertyTest {
             });
   }
 
-  // provider-semantics.md 4 scenario 14: the order of answers and webhooks is the network's.
+  // Source: solidus_stripe #189, stripe-cli #418, saleor PR 8587 (assumptions about order).
   @Property(tries = 200)
   void endsTheSameInEveryOrder(@ForAll("orders") List<Fact> facts) {
     RefundBooks books = new RefundBooks();

@@ -125,7 +125,7 @@ class RefundLifecycleTest {
     assertThat(posting.entries().get(0).account().kind()).isEqualTo(AccountKind.SUSPENSE);
   }
 
-  // provider-semantics.md 1.4: a refund that succeeded and fails later is an appended entry.
+  // Source: docs.stripe.com/api/refunds/object (a refund that fails later has an entry of its own).
   @Test
   void reversesASucceededRefundThatFailsLater() {
     RefundDecision decision = decide(SUCCEEDED, fact(Observation.FAILED, "re_1", ASKED), GONE);
@@ -197,7 +197,7 @@ class RefundLifecycleTest {
     }
   }
 
-  // provider-semantics.md 4 scenario 21: a provider that answers with an older refund's success.
+  // Source: WeChat Pay community 00064e762645e0159ccf11bbd5b000 (an older refund's success).
   @Test
   void doesNotTakeAnotherRefundsSuccessForItsOwn() {
     RefundDecision decision =

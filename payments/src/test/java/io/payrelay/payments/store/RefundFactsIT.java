@@ -255,7 +255,7 @@ class RefundFactsIT {
     assertThat(refundable()).isEqualTo("600");
   }
 
-  // provider-semantics.md 1.4: Succeeded -> Failed late is an appended entry, not an update.
+  // Source: docs.stripe.com/api/refunds/object (a refund that fails later has an entry of its own).
   @Test
   void givesTheAmountBackWhenASucceededRefundFailsLater() {
     capture();
@@ -306,8 +306,7 @@ class RefundFactsIT {
     assertThat(refundable()).isEqualTo("600");
   }
 
-  // provider-semantics.md 4 scenario 12: late payment on a failed order, with its compensating
-  // refund.
+  // Source: coreshop #2529, woocommerce #21083 (late payment of a failed order).
   @Test
   void givesBackALateSuccessOutOfSuspense() {
     apply(Samples.of(payment, FactSource.QUERY, "simulator", FAILED, null, null));
@@ -408,7 +407,7 @@ class RefundFactsIT {
     assertThat(refundable()).isEqualTo("300");
   }
 
-  // provider-semantics.md 4 scenario 21: another refund's success is not this one's.
+  // Source: WeChat Pay community 00064e762645e0159ccf11bbd5b000 (another refund's success).
   @Test
   void letsOneRefundAtTheProviderStandForOneOfOurs() {
     capture();

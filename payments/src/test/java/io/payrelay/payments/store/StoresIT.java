@@ -69,6 +69,32 @@ class StoresIT {
     assertThat(sweep(Duration.ofHours(1))).isEmpty();
   }
 
+  /** Else the oldest that are held would be all that is ever found. */
+  @Test
+  void findsPaymentsWithoutATriggerBehindAnyNumberThatAreHeld() {
+    database.request("behind_001", 5);
+    database.request("behind_002", 5);
+    List<String> found =
+        database
+            .owner
+            .jdbi()
+            .inTransaction(
+                frozen -> {
+                  frozen
+                      .createQuery(
+                          "SELECT 1 FROM payrelay.payment WHERE payment_id <> 'behind_002' FOR UPDATE")
+                      .mapTo(Integer.class)
+                      .list();
+                  return database
+                      .worker
+                      .jdbi()
+                      .inTransaction(
+                          tx -> new PaymentStore().withoutOperation(tx, Duration.ZERO, 1));
+                });
+
+    assertThat(found).containsExactly("behind_002");
+  }
+
   private static List<String> sweep(Duration olderThan) {
     return database
         .worker

@@ -50,7 +50,7 @@ public final class GenericProvider implements PaymentProvider {
     String base = ProviderHttp.base(config.url()) + "/v1/";
     this.charges = URI.create(base + "charges");
     this.refunds = URI.create(base + "refunds");
-    this.http = new ProviderHttp(config.name(), config.connectTimeout());
+    this.http = new ProviderHttp(config.name(), config.connectTimeout(), clock);
   }
 
   @Override
@@ -145,6 +145,11 @@ public final class GenericProvider implements PaymentProvider {
         timeout,
         answer ->
             answered(GenericClassifier.ofRefundQuery(answer, refundId, clock.instant()), answer));
+  }
+
+  @Override
+  public Duration pauseLeft() {
+    return http.pauseLeft();
   }
 
   @Override

@@ -8,6 +8,7 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
+import java.time.InstantSource;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
@@ -29,16 +30,19 @@ public final class ProviderHttp implements AutoCloseable {
   private static final int THREADS = 4;
 
   private final int bytesMax;
+  private final InstantSource clock;
+  private final AskedPause pause = new AskedPause(System::nanoTime);
   private final ExecutorService executor;
   private final HttpClient client;
 
   /** A client that opens connections when they are needed; answers are cut at the usual limit. */
-  public ProviderHttp(String name, Duration connectTimeout) {
-    this(name, connectTimeout, ProviderAnswer.BODY_BYTES_MAX);
+  public ProviderHttp(String name, Duration connectTimeout, InstantSource clock) {
+    this(name, connectTimeout, clock, ProviderAnswer.BODY_BYTES_MAX);
   }
 
   /** The same with another limit on answers. */
-  public ProviderHttp(String name, Duration connectTimeout, int bytesMax) {
+  public ProviderHttp(String name, Duration connectTimeout, InstantSource clock, int bytesMax) {
+    this.clock = clock;
     this.bytesMax = bytesMax;
     AtomicInteger number = new AtomicInteger();
     this.executor =
@@ -118,6 +122,11 @@ public final class ProviderHttp implements AutoCloseable {
         failure -> withoutAnswer.apply(unknown(failure)));
   }
 
+  /** How long the provider asks us to stay away, by any of its answers; see {@link AskedPause}. */
+  public Duration pauseLeft() {
+    return pause.left();
+  }
+
   /** Stops the threads; calls that still wait for an answer get none. */
   @Override
   public void close() {
@@ -137,7 +146,10 @@ public final class ProviderHttp implements AutoCloseable {
         .handle(
             (response, failure) -> {
               if (response != null) {
-                return onAnswer.apply(read(response));
+                HttpAnswer answer = read(response);
+                // Here, and not by what the adapter makes of it: it may have asked twice.
+                pause.note(answer, clock.instant());
+                return onAnswer.apply(answer);
               }
               sent.cancel(true);
               return onFailure.apply(failure);

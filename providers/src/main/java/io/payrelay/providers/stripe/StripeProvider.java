@@ -74,7 +74,8 @@ public final class StripeProvider implements PaymentProvider {
     this.refunds = base + "refunds";
     this.classifier = new StripeClassifier(config.liveMode(), account);
     this.http =
-        new ProviderHttp(StripeWebhooks.NAME, config.connectTimeout(), StripeLists.PAGE_BYTES_MAX);
+        new ProviderHttp(
+            StripeWebhooks.NAME, config.connectTimeout(), clock, StripeLists.PAGE_BYTES_MAX);
     this.lists = new StripeLists(http, classifier, clock, config.queryPagesMax(), this::request);
   }
 
@@ -170,6 +171,11 @@ public final class StripeProvider implements PaymentProvider {
             item -> refund.refundId().equals(StripeMetadata.refundId(item)),
             item -> new Reading(classifier.refund(item, refund.refundId(), transaction)))
         .thenApply(StripeLists.Found::answer);
+  }
+
+  @Override
+  public Duration pauseLeft() {
+    return http.pauseLeft();
   }
 
   @Override

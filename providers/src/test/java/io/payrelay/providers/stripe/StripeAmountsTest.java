@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Scenarios 26 and 27: hundredfold charges, and a conversion that hides behind its own inverse. */
+/** Source: cartalyst/stripe #59 (hundredfold charges), cal.diy PR 30048 (its inverse hid it). */
 class StripeAmountsTest {
 
   @ParameterizedTest
