@@ -76,11 +76,10 @@ final class LetGoOutcomes {
     Claim claim = outcome.claim();
     ProviderAnswer answer = outcome.answer();
     // What surely was not executed is no doubt that would have to be cleared.
-    ProviderResult left =
-        result(outcome) instanceof ProviderResult.NotProcessed
-            ? result(outcome)
-            : new ProviderResult.Unknown(WHY);
+    boolean unsent = result(outcome) instanceof ProviderResult.NotProcessed;
+    ProviderResult left = unsent ? result(outcome) : new ProviderResult.Unknown(WHY);
     NextStep step = outcome.lane().planner().afterLettingGo(claim, left, outcome.capabilities());
+    Duration lease = outcome.lane().terms().lease();
     return new FinishedAttempt(
         claim.operationId(),
         claim.attemptId(),
@@ -90,7 +89,8 @@ final class LetGoOutcomes {
         ResultColumns.detail(left) + "; the answer was " + says(result(outcome)),
         reference,
         step.action(),
-        step.delay());
+        // Let go often it would be asked about ever later, long after its holder is gone.
+        unsent || step.delay().compareTo(lease) < 0 ? step.delay() : lease);
   }
 
   private static String says(ProviderResult result) {
