@@ -62,7 +62,8 @@ public final class Invariants {
                           + (SELECT count(*) FROM payrelay.attempt
                              WHERE finished_at IS NULL AND lease_until > clock_timestamp())
                           + (SELECT count(*) FROM payrelay.operation o JOIN payrelay.refund r USING (refund_id)
-                             WHERE r.status = 'SUCCEEDED' AND o.next_action = 'QUERY')
+                             WHERE r.status = 'SUCCEEDED' AND o.next_action = 'QUERY'
+                               AND o.hinted_at > r.updated_at)
                         """)
                     + RefundInvariants.unresolved(handle)
                     + missing(handle, payments)
