@@ -93,6 +93,7 @@ public final class Invariants {
                     """
                     SELECT count(*) FROM payrelay.operation o JOIN payrelay.refund r USING (refund_id)
                     WHERE r.status = 'SUCCEEDED' AND o.next_action = 'QUERY'
+                      AND o.hinted_at > r.updated_at
                     """)));
   }
 
