@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class RefundLimitsIT {
 
-  private static final Map<String, String> FAST =
+  private static final Map<String, String> SHORT_LIVED =
       Map.of(
           "CALL_TIMEOUT_MS", "150",
           "LEASE_MS", "400",
@@ -53,7 +53,7 @@ class RefundLimitsIT {
     // It is safe for 1.6 - (0.4 + 0.15) s after the first call.
     Duration keyLife = Duration.ofMillis(1_600);
     ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig().keyLife(keyLife));
-    fixture.worker(fixture.provider(simulator.baseUrl(), keyLife, Duration.ZERO), FAST);
+    fixture.worker(fixture.provider(simulator.baseUrl(), keyLife, Duration.ZERO), SHORT_LIVED);
     String payment = paid();
     String id = ChargeFixture.newId();
     simulator.script(id, Fault.RESET_BEFORE);
@@ -78,7 +78,10 @@ class RefundLimitsIT {
   void leavesARefundWhoseKeyIsRefusedToAPersonAndMakesNoNewKey() throws Exception {
     ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig());
     GenericProvider provider = fixture.provider(simulator);
-    fixture.worker(provider, FAST);
+    // Time enough for an answer: there must be one call only.
+    fixture.worker(
+        provider,
+        Map.of("CALL_TIMEOUT_MS", "2000", "LEASE_MS", "5000", "QUERY_DELAYS_MS", "50,100"));
     String payment = paid();
     String id = ChargeFixture.newId();
     useKeyFor(provider, payment, id);
