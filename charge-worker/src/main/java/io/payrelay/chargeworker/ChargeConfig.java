@@ -119,9 +119,15 @@ public record ChargeConfig(
               .formatted(
                   LEASE.name(), lease.toMillis(), CALL_TIMEOUT.name(), callTimeout.toMillis()));
     }
+    ProviderManners general = ProviderManners.from(settings);
+    general.refuseWhereNothingExpires(ProviderManners.GENERAL);
     Map<String, ProviderManners> manners = new HashMap<>();
     prefixes.forEach(
-        (provider, prefix) -> manners.put(provider, ProviderManners.from(settings, prefix)));
+        (provider, prefix) -> {
+          ProviderManners own = ProviderManners.from(settings, prefix);
+          own.refuseWhereNothingExpires(prefix);
+          manners.put(provider, own);
+        });
     return new ChargeConfig(
         settings.read(GROUP_ID),
         settings.read(INSTANCE),
@@ -137,7 +143,7 @@ public record ChargeConfig(
         Duration.ofDays(settings.read(BODY_RETENTION_DAYS)),
         settings.read(KEY_NEAR_EXPIRY),
         settings.read(STOP_LIMIT),
-        ProviderManners.from(settings),
+        general,
         manners);
   }
 

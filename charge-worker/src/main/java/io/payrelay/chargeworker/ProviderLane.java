@@ -21,10 +21,10 @@ import org.jspecify.annotations.Nullable;
  */
 final class ProviderLane {
 
-  /** The rate is kept over this; longer periods make bursts. */
+  /** The least time over which a rate is kept; longer periods make bursts. */
   private static final Duration RATE_PERIOD = Duration.ofMillis(100);
 
-  private static final int PERIODS_PER_SECOND = 10;
+  private static final Duration RATE_PERIOD_MAX = Duration.ofSeconds(1);
 
   /** Trial calls when a provider was left alone for long enough. */
   private static final int TRIAL_CALLS = 5;
@@ -74,7 +74,8 @@ final class ProviderLane {
     this.limiter =
         manners.ratePerSecond() == 0
             ? null
-            : RateLimiter.of(provider.name(), rate(manners.ratePerSecond()));
+            : RateLimiter.of(
+                provider.name(), rate(manners.ratePerSecond(), config.pollInterval()));
   }
 
   PaymentProvider provider() {
@@ -140,12 +141,23 @@ final class ProviderLane {
     }
   }
 
-  private static RateLimiterConfig rate(int perSecond) {
-    boolean fine = perSecond >= PERIODS_PER_SECOND;
+  /**
+   * Whole permits in just the time that they take. What is not taken in its period is lost: none is
+   * shorter than the time between two looks.
+   */
+  static RateLimiterConfig rate(int perSecond, Duration pollInterval) {
+    Duration longer = pollInterval.compareTo(RATE_PERIOD) > 0 ? pollInterval : RATE_PERIOD;
+    Duration least = longer.compareTo(RATE_PERIOD_MAX) > 0 ? RATE_PERIOD_MAX : longer;
+    long secondNs = TimeUnit.SECONDS.toNanos(1);
+    long permits = dividedUp(perSecond * least.toNanos(), secondNs);
     return RateLimiterConfig.custom()
-        .limitRefreshPeriod(fine ? RATE_PERIOD : Duration.ofSeconds(1))
-        .limitForPeriod(fine ? perSecond / PERIODS_PER_SECOND : perSecond)
+        .limitRefreshPeriod(Duration.ofNanos(dividedUp(permits * secondNs, perSecond)))
+        .limitForPeriod(Math.toIntExact(permits))
         .timeoutDuration(Duration.ZERO)
         .build();
+  }
+
+  private static long dividedUp(long dividend, long divisor) {
+    return (dividend + divisor - 1) / divisor;
   }
 }

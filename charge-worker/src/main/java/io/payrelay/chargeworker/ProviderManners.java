@@ -2,6 +2,8 @@ package io.payrelay.chargeworker;
 
 import io.payrelay.platform.config.Setting;
 import io.payrelay.platform.config.Settings;
+import io.payrelay.platform.errors.Category;
+import io.payrelay.platform.errors.PayrelayException;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
@@ -15,7 +17,7 @@ import java.util.Optional;
  * @param resolveHorizon how long after the first attempt a charge is worked on; then a person's
  * @param pendingExpiry a charge that is pending for longer is cancelled; zero: never
  * @param inFlightMax calls in flight to it, in this process
- * @param ratePerSecond calls and queries; 0: as many as come
+ * @param ratePerSecond calls and queries, in this process; 0: as many as come
  */
 public record ProviderManners(
     List<Duration> queryDelays,
@@ -28,7 +30,7 @@ public record ProviderManners(
     int breakerCallsMin,
     Duration breakerWait) {
 
-  private static final String GENERAL = "PAYRELAY_CHARGE";
+  static final String GENERAL = "PAYRELAY_CHARGE";
   private static final long DAY_MS = 86_400_000L;
 
   static final Setting<List<Duration>> QUERY_DELAYS =
@@ -68,7 +70,7 @@ public record ProviderManners(
           "0",
           0,
           100_000,
-          "calls and queries a second of one provider; 0: no limit");
+          "calls and queries a second of one provider, in this process; 0: no limit");
   static final Setting<Integer> BREAKER_FAILURE_PERCENT =
       Setting.integer(
           "PAYRELAY_CHARGE_BREAKER_FAILURE_PERCENT",
@@ -139,6 +141,22 @@ public record ProviderManners(
         read(settings, prefix, BREAKER_FAILURE_PERCENT),
         read(settings, prefix, BREAKER_CALLS_MIN),
         read(settings, prefix, BREAKER_WAIT));
+  }
+
+  /**
+   * The horizon is looked at first: what is pending would be a person's before it is cancelled.
+   *
+   * @param prefix of the settings that are named
+   * @throws PayrelayException FATAL where the expiry never comes
+   */
+  void refuseWhereNothingExpires(String prefix) {
+    if (pendingExpiry.compareTo(resolveHorizon) >= 0) {
+      throw new PayrelayException(
+          Category.FATAL,
+          "%s_PENDING_EXPIRY_MS (%d) must be less than %s_RESOLVE_HORIZON_MS (%d): after that a charge is left to a person and is not cancelled any more; a value that is not set is that of %s_..."
+              .formatted(
+                  prefix, pendingExpiry.toMillis(), prefix, resolveHorizon.toMillis(), GENERAL));
+    }
   }
 
   private static <T> T read(Settings settings, String prefix, Setting<T> general) {

@@ -79,6 +79,25 @@ class ChargeConfigTest {
   }
 
   @Test
+  void refusesAnExpiryThatNeverComes() {
+    assertThatThrownBy(
+            () ->
+                from(
+                    Map.of(
+                        "PAYRELAY_CHARGE_PENDING_EXPIRY_MS", "5000",
+                        "PAYRELAY_CHARGE_RESOLVE_HORIZON_MS", "5000")))
+        .isInstanceOf(PayrelayException.class)
+        .hasMessageContaining("PAYRELAY_CHARGE_PENDING_EXPIRY_MS (5000) must be less than");
+
+    List<Setting<?>> known = new ArrayList<>(ChargeConfig.SETTINGS);
+    known.addAll(ProviderManners.settingsOf("PAYRELAY_STRIPE"));
+    Settings settings =
+        Settings.check(Map.of("PAYRELAY_STRIPE_PENDING_EXPIRY_MS", "259200001"), known, known);
+    assertThatThrownBy(() -> ChargeConfig.from(settings, Map.of("stripe", "PAYRELAY_STRIPE")))
+        .hasMessageContaining("PAYRELAY_STRIPE_PENDING_EXPIRY_MS (259200001)");
+  }
+
+  @Test
   void namesAWrongDelay() {
     assertThatThrownBy(() -> from(Map.of("PAYRELAY_CHARGE_QUERY_DELAYS_MS", "100,0")))
         .hasMessageContaining("PAYRELAY_CHARGE_QUERY_DELAYS_MS is \"100,0\"");

@@ -255,7 +255,7 @@ class ChargeConflictsIT {
         .containsExactly("CALL DECLINED", "CANCEL UNKNOWN", "QUERY DECLINED");
   }
 
-  // Source: Adyen 704 at VTEX, furthemore/APIS PR 193, tempoxyz/pympp PR 155, stripe-ruby #598.
+  // Source: Adyen 704 at VTEX, furthemore/APIS PR 193.
   @Test
   void takesAKeyInUseForADoubtAndSendsTheSameBytesOnEveryTry() throws Exception {
     StubProvider stub = fixture.stub();

@@ -316,17 +316,28 @@ final class ChargeFixture implements AutoCloseable {
     sendBytes(id, encode(id, amountMinor), partition);
   }
 
+  /** An event of the payment that names other terms, whatever the row says. */
+  void sendNaming(String id, String provider, long amountMinor, String currency)
+      throws EncodingException {
+    sendBytes(id, encode(id, provider, amountMinor, currency), null);
+  }
+
   void sendBytes(String key, byte[] value, Integer partition) {
     await(shared.producer().send(event(key, value, partition)));
   }
 
   private byte[] encode(String id, long amountMinor) throws EncodingException {
+    return encode(id, provider, amountMinor, "USD");
+  }
+
+  private byte[] encode(String id, String named, long amountMinor, String currency)
+      throws EncodingException {
     return codec.encode(
         "ChargeRequested",
         """
         {"payment_id":"%s","merchant":"shop","merchant_order_id":"%s","provider":"%s",
-        "amount_minor":%d,"currency":"USD","trace_id":"trace-1"}"""
-            .formatted(id, id, provider, amountMinor));
+        "amount_minor":%d,"currency":"%s","trace_id":"trace-1"}"""
+            .formatted(id, id, named, amountMinor, currency));
   }
 
   private static ProducerRecord<byte[], byte[]> event(String key, byte[] value, Integer partition) {
@@ -487,12 +498,28 @@ final class ChargeFixture implements AutoCloseable {
   /** The event of a refund; provider and transaction are not named, as by a plain INSERT. */
   void sendRefund(String refundId, String paymentId, long amountMinor, Integer partition)
       throws EncodingException {
+    sendRefund(refundId, paymentId, amountMinor, "USD", "", partition);
+  }
+
+  /**
+   * The event of a refund with terms of its own.
+   *
+   * @param more further fields, from a comma on
+   */
+  void sendRefund(
+      String refundId,
+      String paymentId,
+      long amountMinor,
+      String currency,
+      String more,
+      Integer partition)
+      throws EncodingException {
     byte[] value =
         codec.encode(
             "RefundRequested",
             """
-            {"refund_id":"%s","payment_id":"%s","amount_minor":%d,"currency":"USD"}"""
-                .formatted(refundId, paymentId, amountMinor));
+            {"refund_id":"%s","payment_id":"%s","amount_minor":%d,"currency":"%s"%s}"""
+                .formatted(refundId, paymentId, amountMinor, currency, more));
     ProducerRecord<byte[], byte[]> event =
         new ProducerRecord<>(
             Topic.REFUND_REQUESTS, partition, paymentId.getBytes(StandardCharsets.UTF_8), value);

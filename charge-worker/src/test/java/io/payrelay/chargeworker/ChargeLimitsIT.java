@@ -73,14 +73,21 @@ class ChargeLimitsIT {
   void doesNotChargeWhereEventAndPaymentDisagree() throws Exception {
     ProviderSimulator simulator = fixture.simulator(fixture.simulatorConfig());
     fixture.worker(fixture.provider(simulator), Map.of());
-    String id = ChargeFixture.newId();
-    fixture.insert(id, "pm_card");
+    String amount = ChargeFixture.newId();
+    String currency = ChargeFixture.newId();
+    String provider = ChargeFixture.newId();
+    List<String> ids = List.of(amount, currency, provider);
+    ids.forEach(id -> fixture.insert(id, "pm_card"));
 
-    fixture.send(id, 1_300, null);
+    fixture.sendNaming(amount, fixture.provider, 1_300, "USD");
+    fixture.sendNaming(currency, fixture.provider, 1_200, "EUR");
+    fixture.sendNaming(provider, "another", 1_200, "USD");
 
-    awaitExceptions(id, "PAYLOAD_MISMATCH");
-    assertThat(fixture.payment(id).status()).isEqualTo(PaymentStatus.CREATED);
-    assertThat(fixture.nextAction(id)).isEqualTo("-");
+    for (String id : ids) {
+      awaitExceptions(id, "PAYLOAD_MISMATCH");
+      assertThat(fixture.payment(id).status()).isEqualTo(PaymentStatus.CREATED);
+      assertThat(fixture.nextAction(id)).isEqualTo("-");
+    }
     assertThat(simulator.stats().chargeCalls()).isZero();
   }
 

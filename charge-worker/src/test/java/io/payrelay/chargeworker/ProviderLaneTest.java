@@ -3,6 +3,7 @@ package io.payrelay.chargeworker;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
+import io.github.resilience4j.ratelimiter.RateLimiterConfig;
 import io.payrelay.payments.lifecycle.Payment;
 import io.payrelay.platform.config.Settings;
 import io.payrelay.providers.Capabilities;
@@ -21,6 +22,8 @@ import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class ProviderLaneTest {
 
@@ -66,6 +69,20 @@ class ProviderLaneTest {
     lane.inFlight().add(250);
 
     assertThat(lane.take(100)).isEqualTo(6);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 7, 9, 10, 11, 19, 25, 101, 100_000})
+  void keepsToTheRateExactlyAndNeverAboveIt(int perSecond) {
+    for (long pollMs : new long[] {5, 200, 60_000}) {
+      RateLimiterConfig rate = ProviderLane.rate(perSecond, Duration.ofMillis(pollMs));
+
+      double made =
+          rate.getLimitForPeriod() * 1e9 / (double) rate.getLimitRefreshPeriod().toNanos();
+      assertThat(made).isLessThanOrEqualTo(perSecond).isGreaterThan(perSecond * 0.999_999);
+      assertThat(rate.getLimitRefreshPeriod())
+          .isGreaterThanOrEqualTo(Duration.ofMillis(Math.min(pollMs, 1_000)));
+    }
   }
 
   @Test

@@ -122,6 +122,7 @@ class GuardsIT {
         "payee_account, 'x'",
         "customer_id, 'x'",
         "business_refs, '{\"a\":1}'",
+        // Source: tempoxyz/pympp PR 155 (another card token on a retry).
         "provider_data, '{\"a\":1}'",
         "trace_id, 'x'",
         "created_at, now()",

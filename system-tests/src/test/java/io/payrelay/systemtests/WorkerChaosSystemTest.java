@@ -61,6 +61,9 @@ final class WorkerChaosSystemTest {
       assertThat(report.path("kills_by_kind").path("AT_RANDOM_INSTANT").asInt())
           .as("the named points are reached, too")
           .isLessThan(kills);
+      for (String point : new String[] {"AFTER_CLAIM", "AFTER_CHARGE", "AFTER_ANSWER"}) {
+        assertThat(report.path("kills_by_kind").path(point).asInt()).as(point).isPositive();
+      }
       assertThat(report.path("payments").asLong()).isGreaterThan(10L * kills);
       assertThat(report.path("refunds").asLong()).isPositive();
       for (String zero :

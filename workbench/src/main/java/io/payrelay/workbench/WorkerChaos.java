@@ -44,6 +44,9 @@ final class WorkerChaos implements AutoCloseable {
   /** Payments that only serve to kill somebody; no load gets that far. */
   private static final int BAIT_FIRST = 900_000;
 
+  /** So many of them for one kill: whoever makes the call may be frozen, or be heard too late. */
+  private static final int BAITS_PER_KILL = 5;
+
   private static final long REFUND_EVERY_NS = TimeUnit.SECONDS.toNanos(1);
   private static final Duration LOAD_PAUSE = Duration.ofMillis(40);
   private static final Duration POLL = Duration.ofMillis(20);
@@ -230,34 +233,40 @@ final class WorkerChaos implements AutoCloseable {
     }
   }
 
-  /**
-   * The provider executes the charge of this payment and then keeps silent: when its ledger has the
-   * charge, whoever made the call cannot have read an answer.
-   */
   private void killAfterCharge() {
-    int number = BAIT_FIRST + baits++;
-    String paymentId = shop.paymentId(number);
-    stack.simulator().script(paymentId, Fault.TIMEOUT_AFTER);
-    shop.order(number, number + 1);
-    String[] owner = {""};
-    boolean charged =
-        readUntil(
-            () ->
-                stack.simulator().charges().stream()
-                    .anyMatch(charge -> charge.merchantTransactionId().equals(paymentId)),
-            POINT_LIMIT);
-    if (charged) {
-      owner[0] = database.callerOf(paymentId);
-    }
-    for (ChaosProcess worker : workers) {
-      if (worker.lifeName().equals(owner[0]) && worker.ready() && !worker.frozen()) {
-        count(WorkerKillKind.AFTER_CHARGE, worker, worker.kill());
+    for (int i = 0; i < BAITS_PER_KILL; i++) {
+      ChaosProcess victim = takeBait();
+      if (victim != null) {
+        count(WorkerKillKind.AFTER_CHARGE, victim, victim.kill());
         return;
       }
     }
     awaitReady(1);
     ChaosProcess victim = any();
     count(WorkerKillKind.AT_RANDOM_INSTANT, victim, victim.kill());
+  }
+
+  /**
+   * The provider executes the charge of this payment and then keeps silent: when its ledger has the
+   * charge, whoever made the call cannot have read an answer. Null where nobody can be told to have
+   * made it.
+   */
+  private @Nullable ChaosProcess takeBait() {
+    int number = BAIT_FIRST + baits++;
+    String paymentId = shop.paymentId(number);
+    stack.simulator().script(paymentId, Fault.TIMEOUT_AFTER);
+    shop.order(number, number + 1);
+    boolean charged =
+        readUntil(
+            () ->
+                stack.simulator().charges().stream()
+                    .anyMatch(charge -> charge.merchantTransactionId().equals(paymentId)),
+            POINT_LIMIT);
+    String caller = charged ? database.callerOf(paymentId) : "";
+    return working().stream()
+        .filter(worker -> worker.lifeName().equals(caller))
+        .findFirst()
+        .orElse(null);
   }
 
   private void count(WorkerKillKind kind, ChaosProcess victim, Death death) {

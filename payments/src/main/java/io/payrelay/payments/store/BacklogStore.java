@@ -13,8 +13,9 @@ public final class BacklogStore {
    *
    * @param unknownAgeMaxMs how long the oldest unknown one has been so
    * @param dueCount operations that wait to be claimed
-   * @param keysNearExpiry operations whose key is safe for a short time only: after it nothing can
-   *     be sent again
+   * @param keysNearExpiry operations of which it is unclear whether the provider has them, and whose
+   *     key is safe for a short time only: after it nothing can be sent again. What is PENDING the
+   *     provider has: its key is not needed any more
    */
   public record Waiting(
       long unknownCount, long unknownAgeMaxMs, long dueCount, long keysNearExpiry) {
@@ -54,7 +55,7 @@ public final class BacklogStore {
               coalesce(extract(epoch FROM max(clock_timestamp() - p.updated_at)
                 FILTER (WHERE p.status = 'UNKNOWN')) * 1000, 0)::bigint AS unknown_age_max_ms,
               count(*) FILTER (WHERE o.next_action_at <= clock_timestamp()) AS due_count,
-              count(*) FILTER (WHERE o.next_action IS NOT NULL AND o.key_safe_until > clock_timestamp()
+              count(*) FILTER (WHERE p.status <> 'PENDING' AND o.next_action IS NOT NULL AND o.key_safe_until > clock_timestamp()
                 AND o.key_safe_until <= clock_timestamp() + :near::interval) AS keys_near_expiry
             FROM %s
             GROUP BY p.provider ORDER BY p.provider

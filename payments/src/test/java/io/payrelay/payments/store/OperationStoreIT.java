@@ -233,25 +233,35 @@ class OperationStoreIT {
 
   @Test
   void countsWhatWaitsForEachProvider() {
-    Claim unknown = claimed("backlog_01", "waiter");
-    finish(unknown, AttemptOutcome.UNKNOWN, null, null, OperationAction.QUERY);
-    database.apply(
-        database.worker.jdbi(),
-        List.of(
-            Fact.plain(
-                FactSource.RESPONSE,
-                "waiter",
-                "backlog_01",
-                Observation.UNKNOWN,
-                null,
-                Instant.now(),
-                Map.of())));
+    accept("backlog_01", "waiter");
+    accept("backlog_03", "waiter");
+    for (Claim claim : claim("waiter")) {
+      // Of what is PENDING the provider has told that it is there: its key may expire.
+      boolean pending = claim.paymentId().equals("backlog_03");
+      finish(
+          claim,
+          pending ? AttemptOutcome.PENDING : AttemptOutcome.UNKNOWN,
+          null,
+          null,
+          OperationAction.QUERY);
+      database.apply(
+          database.worker.jdbi(),
+          List.of(
+              Fact.plain(
+                  FactSource.RESPONSE,
+                  "waiter",
+                  claim.paymentId(),
+                  pending ? Observation.PENDING : Observation.UNKNOWN,
+                  null,
+                  Instant.now(),
+                  Map.of())));
+    }
     accept("backlog_02", "waiter");
 
     Waiting near = backlog(Duration.ofMinutes(11)).get("waiter");
     assertThat(near.unknownCount()).isEqualTo(1);
     assertThat(near.unknownAgeMaxMs()).isPositive();
-    assertThat(near.dueCount()).isEqualTo(2);
+    assertThat(near.dueCount()).isEqualTo(3);
     assertThat(near.keysNearExpiry()).isEqualTo(1);
     assertThat(backlog(Duration.ofMinutes(9)).get("waiter").keysNearExpiry()).isZero();
     assertThat(

@@ -48,6 +48,15 @@ class StripeClassifierTest {
     return Stream.of(
         Arguments.of("succeeded", 200, JSON, succeeded, Succeeded.class),
         Arguments.of("charset", 200, "application/json;charset=utf-8", succeeded, Succeeded.class),
+        // Source: Alipay TRADE_CLOSED after a full refund, WeChat REFUND (paid, and given back since).
+        Arguments.of(
+            "refunded since",
+            200,
+            JSON,
+            intent(
+                "succeeded",
+                "\"latest_charge\":{\"id\":\"ch_1\",\"amount_refunded\":1999,\"refunded\":true}"),
+            Succeeded.class),
         Arguments.of("processing", 200, JSON, intent("processing", ""), Pending.class),
         Arguments.of("action", 200, JSON, intent("requires_action", ""), Pending.class),
         Arguments.of("capture", 200, JSON, intent("requires_capture", ""), Pending.class),
