@@ -27,6 +27,7 @@ import org.eclipse.jetty.server.HttpConnectionFactory;
 import org.eclipse.jetty.server.NetworkConnectionLimit;
 import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
+import org.eclipse.jetty.server.handler.ErrorHandler;
 import org.eclipse.jetty.server.handler.GracefulHandler;
 import org.eclipse.jetty.util.thread.QueuedThreadPool;
 import org.jspecify.annotations.Nullable;
@@ -268,7 +269,7 @@ public final class WebhookIngest implements AutoCloseable {
             providers,
             connections,
             metrics);
-    javalin.jetty.modifyServer(server -> guard(server, config, gate));
+    javalin.jetty.modifyServer(server -> guard(server, config, gate, metrics));
     javalin.jetty.addConnector(
         (server, http) -> {
           ServerConnector connector = new ServerConnector(server, new HttpConnectionFactory(http));
@@ -286,17 +287,29 @@ public final class WebhookIngest implements AutoCloseable {
         (failure, context) -> {
           // Only a bug comes here; the provider delivers again, and a person finds the stack trace.
           log.error("webhook_request_failed", failure);
-          metrics.refused("unknown", "bug");
+          metrics.refused(Reason.NOBODY, Reason.BUG);
           context.status(503).contentType("text/plain").result("unavailable");
         });
   }
 
-  private static void guard(Server server, IngestConfig config, BodyGate gate) {
+  private static void guard(
+      Server server, IngestConfig config, BodyGate gate, IngestMetrics metrics) {
     server.setStopTimeout(config.stopTimeout().toMillis());
     // No pages: what a broken request hears is its status.
     server.setErrorHandler(
         (request, response, callback) -> {
           int status = response.getStatus();
+          if (status == HttpStatus.INTERNAL_SERVER_ERROR_500) {
+            log.error(
+                "webhook_request_failed",
+                (Throwable) request.getAttribute(ErrorHandler.ERROR_EXCEPTION));
+            metrics.refused(Reason.NOBODY, Reason.BUG);
+            response.setStatus(HttpStatus.SERVICE_UNAVAILABLE_503);
+          } else if (status == HttpStatus.REQUEST_HEADER_FIELDS_TOO_LARGE_431) {
+            metrics.refused(Reason.NOBODY, Reason.HEAD_TOO_LARGE);
+          } else if (status != HttpStatus.SERVICE_UNAVAILABLE_503) {
+            metrics.refused(Reason.NOBODY, Reason.HEAD_BROKEN);
+          }
           if (status == HttpStatus.HTTP_VERSION_NOT_SUPPORTED_505
               || status == HttpStatus.NOT_IMPLEMENTED_501) {
             // A version or a coding that nobody knows is the sender's mistake, not ours.
