@@ -94,7 +94,9 @@ final class BodyGate extends Handler.Wrapper {
       // Inflating is how a small request becomes a large one.
       return new Refusal(415, Reason.CONTENT_ENCODING);
     }
-    return request.getLength() > limits.bodyBytesMax() ? new Refusal(413, Reason.BODY_TOO_LARGE) : null;
+    return request.getLength() > limits.bodyBytesMax()
+        ? new Refusal(413, Reason.BODY_TOO_LARGE)
+        : null;
   }
 
   private static boolean coded(HttpFields headers) {

@@ -3,7 +3,7 @@ package io.payrelay.webhook;
 import java.util.EnumSet;
 import java.util.Set;
 
-/** Why the ingest turns a request away, as the metric says it; what a verifier says stands beside. */
+/** Why the ingest turns a request away, as the metric says it; verifiers have their own. */
 enum Reason {
   NOT_FOUND("not found"),
   UNKNOWN_PROVIDER("unknown provider"),
