@@ -47,7 +47,7 @@ final class BodyGate extends Handler.Wrapper {
   record Limits(int headersMax, int bodyBytesMax, long bufferedBytesMax, Duration timeout) {}
 
   /** Why a request is turned away by its head. */
-  private record Refusal(int status, String reason) {}
+  private record Refusal(int status, Reason reason) {}
 
   BodyGate(
       Limits limits, Set<String> providers, ConnectionGuard connections, IngestMetrics metrics) {
@@ -71,30 +71,32 @@ final class BodyGate extends Handler.Wrapper {
     if (refusal.status() == 405) {
       response.getHeaders().put(HttpHeader.ALLOW, HttpMethod.POST.asString());
     }
-    refuse(response, ending, refusal.status(), refusal.reason());
+    refuse(request, response, ending, refusal.status(), refusal.reason());
     return true;
   }
 
   private @Nullable Refusal refusal(Request request) {
     HttpFields headers = request.getHeaders();
     if (headers.size() > limits.headersMax()) {
-      return new Refusal(431, "too many headers");
+      return new Refusal(431, Reason.TOO_MANY_HEADERS);
     }
     String path = Request.getPathInContext(request);
     if (!path.startsWith(FOLDER)) {
-      return new Refusal(404, "not found");
+      return new Refusal(404, Reason.NOT_FOUND);
     }
     if (!HttpMethod.POST.is(request.getMethod())) {
-      return new Refusal(405, "method");
+      return new Refusal(405, Reason.METHOD);
     }
     if (!providers.contains(path.substring(FOLDER.length()))) {
-      return new Refusal(404, "unknown provider");
+      return new Refusal(404, Reason.UNKNOWN_PROVIDER);
     }
     if (coded(headers)) {
       // Inflating is how a small request becomes a large one.
-      return new Refusal(415, "content encoding");
+      return new Refusal(415, Reason.CONTENT_ENCODING);
     }
-    return request.getLength() > limits.bodyBytesMax() ? new Refusal(413, "body too large") : null;
+    return request.getLength() > limits.bodyBytesMax()
+        ? new Refusal(413, Reason.BODY_TOO_LARGE)
+        : null;
   }
 
   private static boolean coded(HttpFields headers) {
@@ -161,13 +163,20 @@ final class BodyGate extends Handler.Wrapper {
   void pass(Request request, Response response, Callback callback, byte[] body) throws Exception {
     request.setAttribute(BODY, body);
     if (!super.handle(request, response, callback)) {
-      refuse(response, callback, 404, "not found");
+      refuse(request, response, callback, 404, Reason.NOT_FOUND);
     }
   }
 
+  /** Names of ours only: what else a path says is no label. */
+  private String provider(Request request) {
+    String path = Request.getPathInContext(request);
+    String name = path.startsWith(FOLDER) ? path.substring(FOLDER.length()) : "";
+    return providers.contains(name) ? name : Reason.NOBODY;
+  }
+
   /** Answers without reading on: the connection cannot be used again. */
-  void refuse(Response response, Callback callback, int status, String reason) {
-    metrics.refused("unknown", reason);
+  void refuse(Request request, Response response, Callback callback, int status, Reason reason) {
+    metrics.refused(provider(request), reason);
     response.setStatus(status);
     response.getHeaders().put(HttpHeader.CONNECTION, "close");
     if (status == 503) {

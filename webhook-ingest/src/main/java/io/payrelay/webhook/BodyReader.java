@@ -10,12 +10,16 @@ import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
 import org.eclipse.jetty.util.thread.Scheduler;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Reads one body as it arrives. The server calls {@link #run} whenever there is more; between the
  * calls no thread waits. The lock decides whether the last byte or the deadline came first.
  */
 final class BodyReader implements Runnable {
+
+  private static final Logger log = LoggerFactory.getLogger(BodyReader.class);
 
   private final BodyGate gate;
   private final long number;
@@ -58,9 +62,9 @@ final class BodyReader implements Runnable {
     switch (turn) {
       case MORE -> request.demand(this);
       case COMPLETE -> pass();
-      case TOO_LARGE -> gate.refuse(response, callback, 413, "body too large");
-      case NO_MEMORY -> gate.refuse(response, callback, 503, "too many bodies");
-      case BROKEN -> gate.refuse(response, callback, 400, "body broken off");
+      case TOO_LARGE -> gate.refuse(request, response, callback, 413, Reason.BODY_TOO_LARGE);
+      case NO_MEMORY -> gate.refuse(request, response, callback, 503, Reason.TOO_MANY_BODIES);
+      case BROKEN -> gate.refuse(request, response, callback, 400, Reason.BODY_BROKEN_OFF);
       case ENDED -> {}
     }
   }
@@ -138,7 +142,7 @@ final class BodyReader implements Runnable {
     } finally {
       lock.unlock();
     }
-    gate.refuse(response, callback, 408, "body gave way");
+    gate.refuse(request, response, callback, 408, Reason.BODY_GAVE_WAY);
     return true;
   }
 
@@ -152,7 +156,7 @@ final class BodyReader implements Runnable {
     } finally {
       lock.unlock();
     }
-    gate.refuse(response, callback, 408, "body too slow");
+    gate.refuse(request, response, callback, 408, Reason.BODY_TOO_SLOW);
   }
 
   private void end() {
@@ -178,7 +182,13 @@ final class BodyReader implements Runnable {
     try {
       gate.pass(request, response, answered, bytes.toByteArray());
     } catch (Exception e) {
-      answered.failed(e);
+      // A bug: the provider delivers again, and a person finds the stack trace.
+      log.error("webhook_request_failed", e);
+      if (response.isCommitted()) {
+        answered.failed(e);
+      } else {
+        gate.refuse(request, response, answered, 503, Reason.BUG);
+      }
     }
   }
 }

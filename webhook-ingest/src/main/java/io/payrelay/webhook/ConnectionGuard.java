@@ -42,6 +42,12 @@ final class ConnectionGuard extends AbstractLifeCycle implements Connection.List
   static final class Lease {
     private volatile State state = State.IDLE;
     private volatile long sinceNs = System.nanoTime();
+    private volatile long bytesBefore;
+    private final Connection connection;
+
+    private Lease(Connection connection) {
+      this.connection = connection;
+    }
 
     /** The body is there. */
     void work() {
@@ -49,8 +55,14 @@ final class ConnectionGuard extends AbstractLifeCycle implements Connection.List
     }
 
     void end() {
+      bytesBefore = connection.getBytesIn();
       sinceNs = System.nanoTime();
       state = State.IDLE;
+    }
+
+    /** A part of a head came, and not only nothing since the last request. */
+    private boolean isHalfHead() {
+      return connection.getBytesIn() > bytesBefore;
     }
   }
 
@@ -63,7 +75,7 @@ final class ConnectionGuard extends AbstractLifeCycle implements Connection.List
     WORKING
   }
 
-  private record Waiting(Connection connection, long sinceNs) {}
+  private record Waiting(Connection connection, Lease lease, long sinceNs) {}
 
   ConnectionGuard(Duration limit, int connectionsMax, IngestMetrics metrics) {
     this.limit = limit;
@@ -73,14 +85,14 @@ final class ConnectionGuard extends AbstractLifeCycle implements Connection.List
 
   /** A request's head is complete. */
   Lease begin(Connection connection) {
-    Lease lease = leases.getOrDefault(connection, new Lease());
+    Lease lease = leases.getOrDefault(connection, new Lease(connection));
     lease.state = State.READING;
     return lease;
   }
 
   @Override
   public void onOpened(Connection connection) {
-    leases.put(connection, new Lease());
+    leases.put(connection, new Lease(connection));
     if (leases.size() > connectionsMax && evicting.tryLock()) {
       try {
         evict();
@@ -113,15 +125,15 @@ final class ConnectionGuard extends AbstractLifeCycle implements Connection.List
     leases.forEach(
         (connection, lease) -> {
           if (lease.state != State.WORKING) {
-            waiting.add(new Waiting(connection, lease.sinceNs));
+            waiting.add(new Waiting(connection, lease, lease.sinceNs));
           }
         });
     long now = System.nanoTime();
     waiting.sort(Comparator.comparingLong((Waiting one) -> now - one.sinceNs()).reversed());
     int count = leases.size() - connectionsMax + connectionsMax / EVICTED_PART;
     for (Waiting one : waiting.subList(0, Math.min(count, waiting.size()))) {
-      metrics.refused("unknown", "too many connections");
-      one.connection().close();
+      metrics.refused(Reason.NOBODY, Reason.TOO_MANY_CONNECTIONS);
+      close(one.connection(), one.lease());
     }
   }
 
@@ -145,6 +157,9 @@ final class ConnectionGuard extends AbstractLifeCycle implements Connection.List
       leases.forEach(
           (connection, lease) -> {
             if (lease.state == State.IDLE && now - lease.sinceNs > limit.toNanos()) {
+              if (lease.isHalfHead()) {
+                metrics.refused(Reason.NOBODY, Reason.HEAD_TOO_SLOW);
+              }
               close(connection, lease);
             }
           });

@@ -8,6 +8,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.time.OffsetDateTime;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -303,19 +304,21 @@ final class EventStore {
    */
   List<String> makeDue(
       Handle tx, String provider, @Nullable String paymentId, String transactionId) {
+    List<String> named =
+        unsettled(tx, provider, paymentId, transactionId).stream()
+            .map(StoredEvent::eventId)
+            .toList();
     return tx.createQuery(
             """
             UPDATE payrelay.provider_event
             SET disposition = 'PARKED', disposition_reason = 'its payment was adopted',
               disposition_at = clock_timestamp(), next_match_at = clock_timestamp()
             WHERE provider = :provider AND disposition IN ('PARKED', 'UNMATCHED') AND wiped_at IS NULL
-              AND (payment_id = :payment_id
-                OR position(convert_to(:transaction_id, 'UTF8') IN body) > 0)
+              AND event_id = ANY (:event_ids)
             RETURNING event_id
             """)
         .bind("provider", provider)
-        .bind("payment_id", paymentId)
-        .bind("transaction_id", transactionId)
+        .bindArray("event_ids", String.class, named)
         .mapTo(String.class)
         .list();
   }
@@ -323,19 +326,34 @@ final class EventStore {
   /** Events that nobody has applied and that name a provider's payment, by its id or ours. */
   List<StoredEvent> unsettled(
       Handle tx, String provider, @Nullable String paymentId, String transactionId) {
-    return tx.createQuery(
-            STORED
+    List<StoredEvent> named = new ArrayList<>();
+    // Where there is an escape the bytes alone do not tell: those bodies are looked through here.
+    tx.createQuery(
+            STORED.replace(
+                    "SELECT ",
+                    """
+                    SELECT coalesce(payment_id = :payment_id, false)
+                      OR position(convert_to(:transaction_id, 'UTF8') IN body) > 0 AS named,
+                    """)
                 + """
                 WHERE provider = :provider AND disposition IN ('PARKED', 'UNMATCHED', 'FAILED')
                   AND wiped_at IS NULL AND (payment_id = :payment_id
-                    OR position(convert_to(:transaction_id, 'UTF8') IN body) > 0)
+                    OR position(convert_to(:transaction_id, 'UTF8') IN body) > 0
+                    OR position(decode('5c', 'hex') IN body) > 0)
                 ORDER BY received_at, event_id
                 """)
         .bind("provider", provider)
         .bind("payment_id", paymentId)
         .bind("transaction_id", transactionId)
-        .map((row, context) -> read(row))
-        .list();
+        .map((row, context) -> Map.entry(row.getBoolean("named"), read(row)))
+        .forEach(
+            found -> {
+              StoredEvent event = found.getValue();
+              if (found.getKey() || EscapedText.names(event.request().body(), transactionId)) {
+                named.add(event);
+              }
+            });
+    return named;
   }
 
   private static StoredEvent read(ResultSet row) throws SQLException {

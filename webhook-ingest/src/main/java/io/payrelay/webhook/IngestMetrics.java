@@ -21,6 +21,10 @@ final class IngestMetrics {
   private static final String REFUSED = "payrelay.webhook.refused";
   private static final String WIPED = "payrelay.webhook.wiped";
   private static final String BUFFERED = "payrelay.webhook.buffered.bytes";
+
+  /** Headers that the verifiers in this build call unreadable. */
+  private static final List<String> MALFORMED = List.of("id", "timestamp", "signature");
+
   private static final double MS_PER_SECOND = 1000;
 
   private final MeterRegistry registry;
@@ -55,10 +59,16 @@ final class IngestMetrics {
               WebhookVerdict.UNKNOWN_KEY)) {
         registry.counter(REFUSED, "provider", provider, "reason", refused.reason());
       }
-      for (String reason : List.of("not stored", "not stored in time", "too many requests")) {
+      for (String reason : MALFORMED) {
         registry.counter(REFUSED, "provider", provider, "reason", reason);
       }
+      for (Reason reason : Reason.ofProviders()) {
+        registry.counter(REFUSED, "provider", provider, "reason", reason.text());
+      }
       waiting(provider);
+    }
+    for (Reason reason : Reason.ofNobody()) {
+      registry.counter(REFUSED, "provider", Reason.NOBODY, "reason", reason.text());
     }
     registry.counter(WIPED);
   }
@@ -82,6 +92,11 @@ final class IngestMetrics {
     count(MATCHED, provider, "disposition", disposition.name());
   }
 
+  void refused(String provider, Reason reason) {
+    count(REFUSED, provider, "reason", reason.text());
+  }
+
+  /** As a verifier says it. */
   void refused(String provider, String reason) {
     count(REFUSED, provider, "reason", reason);
   }

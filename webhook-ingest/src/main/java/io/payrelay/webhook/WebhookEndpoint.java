@@ -37,8 +37,7 @@ final class WebhookEndpoint {
 
   private static final Logger log = LoggerFactory.getLogger(WebhookEndpoint.class);
   private static final long WARN_EVERY_NS = Duration.ofSeconds(10).toNanos();
-  private static final String TOO_MANY = "too many requests";
-  private static final Refused VERIFIER_FAILED = new Refused(true, "verifier failed");
+  private static final Refused VERIFIER_FAILED = new Refused(true, Reason.VERIFIER_FAILED.text());
 
   private final Map<String, Gate> gates;
   private final Ingest ingest;
@@ -75,7 +74,7 @@ final class WebhookEndpoint {
     byte[] body = context.attribute(BodyGate.BODY);
     if (gate == null || body == null) {
       // The body gate lets neither pass; how a path is decoded twice is not worth a stack trace.
-      metrics.refused("unknown", "unknown provider");
+      metrics.refused(Reason.NOBODY, Reason.UNKNOWN_PROVIDER);
       context.status(404).result("unknown provider");
       return;
     }
@@ -90,12 +89,12 @@ final class WebhookEndpoint {
     String keyId = ((Authentic) verdict).keyId();
     // One provider's flood must leave room for the others.
     if (!gate.permits().tryAcquire()) {
-      again(context, adapter, 429, "too many requests of this provider", null);
+      again(context, adapter, 429, Reason.TOO_MANY_OF_PROVIDER, null);
       return;
     }
     if (!permits.tryAcquire()) {
       gate.permits().release();
-      again(context, adapter, 503, TOO_MANY, null);
+      again(context, adapter, 503, Reason.TOO_MANY_REQUESTS, null);
       return;
     }
     context.future(() -> admitted(context, gate, request, keyId));
@@ -133,18 +132,18 @@ final class WebhookEndpoint {
     try {
       return adapter.verify(request, clock.instant());
     } catch (RuntimeException e) {
-      warn(adapter, VERIFIER_FAILED.reason(), e);
+      warn(adapter, Reason.VERIFIER_FAILED, e);
       return VERIFIER_FAILED;
     }
   }
 
   private void failed(Context context, WebhookAdapter adapter, Throwable failure) {
     if (failure instanceof RejectedExecutionException) {
-      again(context, adapter, 503, TOO_MANY, null);
+      again(context, adapter, 503, Reason.TOO_MANY_REQUESTS, null);
     } else if (failure instanceof TimeoutException) {
-      again(context, adapter, 503, "not stored in time", null);
+      again(context, adapter, 503, Reason.NOT_STORED_IN_TIME, null);
     } else {
-      again(context, adapter, 503, "not stored", failure);
+      again(context, adapter, 503, Reason.NOT_STORED, failure);
     }
   }
 
@@ -153,23 +152,23 @@ final class WebhookEndpoint {
       Context context,
       WebhookAdapter adapter,
       int status,
-      String reason,
+      Reason reason,
       @Nullable Throwable cause) {
     metrics.refused(adapter.name(), reason);
     context.header("Retry-After", "5");
-    answer(context, adapter.refused(status, reason));
+    answer(context, adapter.refused(status, reason.text()));
     warn(adapter, reason, cause);
   }
 
   /** An outage fails every request: one line in a while says it. */
-  private void warn(WebhookAdapter adapter, String reason, @Nullable Throwable cause) {
+  private void warn(WebhookAdapter adapter, Reason reason, @Nullable Throwable cause) {
     long now = System.nanoTime();
     long at = warnAtNs.get();
     if (now - at >= 0 && warnAtNs.compareAndSet(at, now + WARN_EVERY_NS)) {
       log.warn(
           "webhook_unavailable provider={} reason=\"{}\" cause=\"{}\"",
           adapter.name(),
-          reason,
+          reason.text(),
           cause == null ? "" : Delivery.reason(cause));
       if (cause != null && Failures.sqlState(cause) == null) {
         log.debug("webhook_unavailable cause", cause);

@@ -13,6 +13,7 @@ import io.payrelay.platform.lifecycle.WorkerLoop;
 import io.payrelay.platform.telemetry.Telemetry;
 import io.payrelay.providers.WebhookAdapter;
 import io.payrelay.schemas.Migrations;
+import java.io.IOException;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.time.InstantSource;
@@ -21,12 +22,15 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeoutException;
 import java.util.random.RandomGenerator;
 import org.eclipse.jetty.http.HttpStatus;
+import org.eclipse.jetty.io.QuietException;
 import org.eclipse.jetty.server.HttpConnectionFactory;
 import org.eclipse.jetty.server.NetworkConnectionLimit;
 import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
+import org.eclipse.jetty.server.handler.ErrorHandler;
 import org.eclipse.jetty.server.handler.GracefulHandler;
 import org.eclipse.jetty.util.thread.QueuedThreadPool;
 import org.jspecify.annotations.Nullable;
@@ -268,7 +272,7 @@ public final class WebhookIngest implements AutoCloseable {
             providers,
             connections,
             metrics);
-    javalin.jetty.modifyServer(server -> guard(server, config, gate));
+    javalin.jetty.modifyServer(server -> guard(server, config, gate, metrics));
     javalin.jetty.addConnector(
         (server, http) -> {
           ServerConnector connector = new ServerConnector(server, new HttpConnectionFactory(http));
@@ -286,22 +290,19 @@ public final class WebhookIngest implements AutoCloseable {
         (failure, context) -> {
           // Only a bug comes here; the provider delivers again, and a person finds the stack trace.
           log.error("webhook_request_failed", failure);
-          metrics.refused("unknown", "bug");
+          metrics.refused(Reason.NOBODY, Reason.BUG);
           context.status(503).contentType("text/plain").result("unavailable");
         });
   }
 
-  private static void guard(Server server, IngestConfig config, BodyGate gate) {
+  private static void guard(
+      Server server, IngestConfig config, BodyGate gate, IngestMetrics metrics) {
     server.setStopTimeout(config.stopTimeout().toMillis());
     // No pages: what a broken request hears is its status.
     server.setErrorHandler(
         (request, response, callback) -> {
-          int status = response.getStatus();
-          if (status == HttpStatus.HTTP_VERSION_NOT_SUPPORTED_505
-              || status == HttpStatus.NOT_IMPLEMENTED_501) {
-            // A version or a coding that nobody knows is the sender's mistake, not ours.
-            response.setStatus(HttpStatus.BAD_REQUEST_400);
-          }
+          Object cause = request.getAttribute(ErrorHandler.ERROR_EXCEPTION);
+          response.setStatus(counted(response.getStatus(), cause, metrics));
           callback.succeeded();
           return true;
         });
@@ -309,6 +310,27 @@ public final class WebhookIngest implements AutoCloseable {
     server.addBean(
         new NetworkConnectionLimit(config.connectionsMax() + CONNECTIONS_RESERVE, server));
     server.setHandler(new GracefulHandler(gate));
+  }
+
+  /** What the server itself refuses, by its status; returns what the sender hears. */
+  private static int counted(int status, @Nullable Object cause, IngestMetrics metrics) {
+    boolean gone =
+        cause instanceof IOException
+            || cause instanceof TimeoutException
+            || cause instanceof QuietException;
+    if (status == HttpStatus.INTERNAL_SERVER_ERROR_500 && !gone) {
+      log.error("webhook_request_failed", (Throwable) cause);
+      metrics.refused(Reason.NOBODY, Reason.BUG);
+      return HttpStatus.SERVICE_UNAVAILABLE_503;
+    }
+    if (status == HttpStatus.SERVICE_UNAVAILABLE_503) {
+      // It stops, and says so itself.
+      return status;
+    }
+    boolean large = status == HttpStatus.REQUEST_HEADER_FIELDS_TOO_LARGE_431;
+    metrics.refused(Reason.NOBODY, large ? Reason.HEAD_TOO_LARGE : Reason.HEAD_BROKEN);
+    // A version or a coding that nobody knows is the sender's mistake, not ours.
+    return status >= HttpStatus.INTERNAL_SERVER_ERROR_500 ? HttpStatus.BAD_REQUEST_400 : status;
   }
 
   private String databaseHealth() {

@@ -1,5 +1,6 @@
 package io.payrelay.webhook;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
@@ -39,6 +40,31 @@ class ConnectionGuardTest {
     }
   }
 
+  @Test
+  void makesRoomThoughTheOldestCannotBeClosedAndCountsWhatItCloses() {
+    SimpleMeterRegistry registry = new SimpleMeterRegistry();
+    ConnectionGuard guard =
+        new ConnectionGuard(Duration.ofMinutes(1), 1, new IngestMetrics(registry));
+    guard.onOpened(
+        connection(
+            () -> {
+              throw new IllegalStateException("cannot be closed");
+            }));
+
+    guard.onOpened(connection(() -> {}));
+
+    assertThat(
+            registry
+                .counter(
+                    "payrelay.webhook.refused",
+                    "provider",
+                    "unknown",
+                    "reason",
+                    "too many connections")
+                .count())
+        .isEqualTo(1);
+  }
+
   private static Connection connection(Runnable close) {
     return (Connection)
         Proxy.newProxyInstance(
@@ -50,6 +76,7 @@ class ConnectionGuardTest {
                     close.run();
                     yield null;
                   }
+                  case "getBytesIn" -> 1L;
                   case "hashCode" -> System.identityHashCode(self);
                   case "equals" -> self == arguments[0];
                   default -> throw new UnsupportedOperationException(method.getName());

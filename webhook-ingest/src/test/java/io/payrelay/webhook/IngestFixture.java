@@ -263,6 +263,18 @@ final class IngestFixture implements AutoCloseable {
         .body();
   }
 
+  /** How many were refused for it: shown as zero from the start. */
+  double refused(String provider, String reason) {
+    String start =
+        "payrelay_webhook_refused_total{provider=\"%s\",reason=\"%s\"} "
+            .formatted(provider, reason);
+    return telemetry("/metrics")
+        .lines()
+        .filter(line -> line.startsWith(start))
+        .mapToDouble(line -> Double.parseDouble(line.substring(start.length())))
+        .sum();
+  }
+
   String status(String paymentId) {
     return text("SELECT status FROM payrelay.payment WHERE payment_id = ?", paymentId);
   }

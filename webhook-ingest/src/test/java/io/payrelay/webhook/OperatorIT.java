@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.payrelay.payments.money.Money;
 import io.payrelay.payments.store.CaseDesk;
 import io.payrelay.payments.store.CaseResolution;
 import io.payrelay.payments.store.Person;
@@ -200,6 +201,62 @@ class OperatorIT {
             () ->
                 fixture.execute("DELETE FROM payrelay.provider_event WHERE event_id = ?", settled))
         .hasMessageContaining("append-only");
+  }
+
+  @Test
+  void contradictingBodiesGoByTheirOwnAgeThoughNothingElseIsWiped() {
+    String payment = fixture.payment();
+    String id = newEventId();
+    fixture.send(id, event("charge.succeeded", payment));
+    age(id, 60);
+    IngestMetrics unseen = new IngestMetrics(new SimpleMeterRegistry());
+    new EventRetention(fixture.owner, 30, InstantSource.system(), unseen).runOnce();
+    assertThat(wiped(id)).isTrue();
+    fixture.send(id, event("charge.pending", payment));
+    String kept = "SELECT count(*) FROM payrelay.provider_event_conflict WHERE event_id = ?";
+    agedConflict(id, 31);
+
+    new EventRetention(fixture.owner, 30, InstantSource.system(), unseen).runOnce();
+    assertThat(fixture.count(kept, id)).as("a case is open").isEqualTo(1);
+    fixture.execute(
+        """
+        UPDATE payrelay.exception_case SET status = 'RESOLVED', resolved_at = clock_timestamp(),
+          resolved_by = 'anna', resolution = 'seen' WHERE evidence ->> 'event_id' = ?
+        """,
+        id);
+    new EventRetention(fixture.owner, 30, InstantSource.system(), unseen).runOnce();
+
+    assertThat(fixture.count(kept, id)).isZero();
+  }
+
+  /** A refund that hides behind an escape would be given back once more. */
+  @Test
+  void findsEventsWhoseTransactionIsWrittenWithEscapes() {
+    for (String written : List.of("txn\\/9", "\\u0074xn/9")) {
+      String body = event("charge.refunded", "pay_nobody_9", "CHARGE", 500, "EUR");
+      fixture.send(newEventId(), body.replace("CHARGE", written));
+    }
+    fixture.send(newEventId(), event("charge.refunded", "pay_nobody_9", "txn/8", 700, "EUR"));
+
+    GoneMoney gone =
+        operator.withHandle(
+            tx -> webhooks.gone(tx, "simulator", null, "txn/9", new Money(1999, "EUR")));
+
+    // Both tell of one refund, re_1.
+    assertThat(gone.minor()).isEqualTo(500);
+    assertThat(gone.unread()).isEmpty();
+  }
+
+  private static void agedConflict(String eventId, int days) {
+    fixture.owner.useTransaction(
+        tx -> {
+          tx.execute("SET LOCAL session_replication_role = replica");
+          tx.execute(
+              "UPDATE payrelay.provider_event_conflict"
+                  + " SET received_at = now() - make_interval(days => ?) WHERE event_id = ?",
+              days,
+              eventId);
+        });
   }
 
   private static boolean wiped(String eventId) {

@@ -93,8 +93,7 @@ class OtherProviderIT {
     assertThat(answer.body()).isEqualTo("{\"code\":\"FAIL\"}");
     assertThat(answer.headers().firstValue("content-type").orElse(""))
         .startsWith("application/json");
-    assertThat(fixture.telemetry("/metrics"))
-        .contains("payrelay_webhook_refused_total{provider=\"form-pay\",reason=\"unknown key\"}");
+    assertThat(fixture.refused("form-pay", "unknown key")).isPositive();
   }
 
   /** Checklist 3.2 number 3: PayPal's PAYPAL-CERT-URL and its kind. */

@@ -264,11 +264,13 @@ class WebhookEndpointIT {
 
   @Test
   void refusesTooManyHeaderBytes() throws Exception {
+    double counted = fixture.refused("unknown", "head too large");
     try (Socket socket = connect()) {
       write(socket, POST + "X-Large: " + "x".repeat(20_000) + "\r\n\r\n");
 
       assertThat(statusLine(socket)).contains("431");
     }
+    assertThat(fixture.refused("unknown", "head too large")).isEqualTo(counted + 1);
   }
 
   @Test
@@ -291,6 +293,8 @@ class WebhookEndpointIT {
       // A byte now and then does not buy more time.
       assertThat(statusLine(slow.get(0), () -> write(slow.get(0), "x"))).contains("408");
       await().until(() -> closed(slow.get(1), () -> write(slow.get(1), "x")));
+      assertThat(fixture.refused("unknown", "head too slow")).isPositive();
+      assertThat(fixture.refused("simulator", "body too slow")).isPositive();
     } finally {
       for (Socket socket : slow) {
         socket.close();

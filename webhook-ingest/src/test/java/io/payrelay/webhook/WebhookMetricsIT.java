@@ -11,6 +11,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.dataformat.yaml.YAMLMapper;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
@@ -69,6 +71,51 @@ class WebhookMetricsIT {
     assertThat(named)
         .allSatisfy(name -> assertThat(exported).containsPattern("(?m)^" + name + "[{ ]"));
     assertThat(labels).allSatisfy(label -> assertThat(exported).contains(label));
+  }
+
+  /** A reason that no rule speaks of, or two do, was added or renamed without the rules. */
+  @Test
+  void eachReasonToRefuseIsTheMatterOfOneAlertRule() throws Exception {
+    double dropped = value("refused_total", "reason=\"id\"");
+    assertThat(fixture.send(Map.of(), "{}")).isEqualTo(400);
+    assertThat(value("refused_total", "reason=\"id\"")).isEqualTo(dropped + 1);
+    List<String> rules = new ArrayList<>();
+    new YAMLMapper()
+        .readTree(DOCS.resolve("alerts/payrelay-webhooks.rules.yml").toFile())
+        .findValuesAsText("expr")
+        .forEach(
+            expression ->
+                Pattern.compile("payrelay_webhook_refused_total\\{(.*?)}")
+                    .matcher(expression)
+                    .results()
+                    .forEach(found -> rules.add(found.group(1))));
+
+    List<String> shown =
+        fixture
+            .telemetry("/metrics")
+            .lines()
+            .filter(line -> line.startsWith("payrelay_webhook_refused_total{"))
+            .toList();
+
+    assertThat(shown)
+        .hasSizeGreaterThanOrEqualTo(Reason.ofProviders().size() + Reason.ofNobody().size())
+        .allSatisfy(
+            line ->
+                assertThat(rules.stream().filter(rule -> fits(rule, line)))
+                    .as(line)
+                    .hasSize(1));
+  }
+
+  private static boolean fits(String rule, String line) {
+    return Pattern.compile("(\\w+)(=~|!~|!=|=)\"([^\"]*)\"")
+        .matcher(rule)
+        .results()
+        .allMatch(
+            term -> {
+              Matcher label = Pattern.compile(term.group(1) + "=\"([^\"]*)\"").matcher(line);
+              boolean same = label.find() && label.group(1).matches(term.group(3));
+              return same != term.group(2).startsWith("!");
+            });
   }
 
   @Test
