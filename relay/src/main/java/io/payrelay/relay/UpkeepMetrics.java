@@ -65,13 +65,19 @@ final class UpkeepMetrics {
         this::age);
   }
 
+  /** The relay has become active: the age counts from here, since no round may ever succeed. */
+  void begin() {
+    if (okNs == null) {
+      okNs = System.nanoTime();
+    }
+  }
+
   void round(OutboxPartitions.@Nullable State now, int partitionsDropped, boolean ok) {
     dropped.increment(partitionsDropped);
     if (now != null) {
       state = now;
     }
-    if (ok || okNs == null) {
-      // Counts from the first round: one that never succeeds must show too.
+    if (ok) {
       okNs = System.nanoTime();
     }
     if (!ok) {
