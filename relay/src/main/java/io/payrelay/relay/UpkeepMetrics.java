@@ -66,26 +66,31 @@ final class UpkeepMetrics {
   }
 
   /** The relay has become active: the age counts from here, since no round may ever succeed. */
-  void begin() {
+  synchronized void begin() {
     if (okNs == null) {
       okNs = System.nanoTime();
     }
   }
 
-  void round(OutboxPartitions.@Nullable State now, int partitionsDropped, boolean ok) {
+  synchronized void round(
+      OutboxPartitions.@Nullable State now, int partitionsDropped, boolean ok) {
     dropped.increment(partitionsDropped);
+    if (!ok) {
+      failures.increment();
+    }
+    if (okNs == null) {
+      // Forgotten while the round was under way: a standby's age would grow for ever.
+      return;
+    }
     if (now != null) {
       state = now;
     }
     if (ok) {
       okNs = System.nanoTime();
     }
-    if (!ok) {
-      failures.increment();
-    }
   }
 
-  void forget() {
+  synchronized void forget() {
     state = null;
     okNs = null;
   }
