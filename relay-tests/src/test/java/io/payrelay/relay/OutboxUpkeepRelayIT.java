@@ -60,6 +60,10 @@ class OutboxUpkeepRelayIT {
     return fixture.meters.get("payrelay.outbox." + name).gauge().value();
   }
 
+  private static double failures(RelayFixture fixture) {
+    return fixture.meters.get("payrelay.relay.upkeep.failures").counter().count();
+  }
+
   @Test
   void activeRelayMakesDaysAheadRotatesDefaultAndDropsWhatIsOld() throws Exception {
     try (RelayFixture fixture = RelayFixture.shared(OFTEN).prepared();
@@ -164,9 +168,8 @@ class OutboxUpkeepRelayIT {
 
       fixture.startActive();
 
+      await().atMost(LIMIT).until(() -> failures(fixture) >= 2);
       await().atMost(LIMIT).until(() -> gauge(fixture, "upkeep.age.seconds") > 2);
-      assertThat(fixture.meters.get("payrelay.relay.upkeep.failures").counter().count())
-          .isBetween(2.0, 50.0);
       // It keeps no other step from its work.
       await().atMost(LIMIT).until(() -> !exists(fixture, day(fixture, 20)));
       assertThat(gauge(fixture, "days.ahead")).isEqualTo(7);
@@ -189,8 +192,7 @@ class OutboxUpkeepRelayIT {
         fixture.startActive();
         await()
             .atMost(LIMIT)
-            .until(
-                () -> fixture.meters.get("payrelay.relay.upkeep.failures").counter().count() >= 3);
+            .until(() -> failures(fixture) >= 3);
 
         long before = System.nanoTime();
         fixture.insertCommitted(20, 1);

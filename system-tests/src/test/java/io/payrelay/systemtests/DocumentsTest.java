@@ -10,13 +10,14 @@ import java.util.List;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** Documents that a machine can hold to the code. */
 final class DocumentsTest {
 
   private static final Path ROOT = Path.of("..");
+
+  private static final Pattern VALUE_OR_STOP = Pattern.compile("%,?[sd]|[:,(`]");
 
   /** Shorter pieces between two values are in any text. */
   private static final int TELLING_LENGTH = 10;
@@ -70,7 +71,8 @@ final class DocumentsTest {
         while (matcher.find()) {
           String sentence = matcher.group(1) == null ? matcher.group(2) : matcher.group(1);
           Optional<String> start =
-              Stream.of(sentence.split("%,?[sd]|[:,(`]"))
+              VALUE_OR_STOP
+                  .splitAsStream(sentence)
                   .map(String::strip)
                   .filter(part -> part.length() >= TELLING_LENGTH)
                   .findFirst();
