@@ -61,7 +61,7 @@ final class UpkeepMetrics {
         registry,
         slotName,
         "upkeep.age.seconds",
-        "since the last round of upkeep in which every step succeeded",
+        "since the last round of upkeep in which every step succeeded, or since the relay is active",
         this::age);
   }
 
