@@ -34,10 +34,20 @@ fi
 # Payrelay refuses PAYRELAY_ variables that it does not know.
 unset PAYRELAY_PEER_JAVA_HOME PAYRELAY_PEER_SCRATCH
 table=$scratch/table.md
-"$home/payrelay" bench compare --peer-home "$peer" --peer-java-home "$peer_java" \
-  --report "$scratch/report.json" "$@" | tee "$table"
-
+# What is measured is the tree as it stands now; the results' own file is no part of it.
 commit=$(git -C "$home" rev-parse --short HEAD 2>/dev/null || echo unknown)
+if [ "$commit" != unknown ]; then
+  changes=$(git -C "$home" status --porcelain --untracked-files=no -- . ':!benchmarks/RESULTS.md')
+  [ -z "$changes" ] || commit="$commit, with changes that are not committed"
+fi
+
+# Not through a pipe, which would hide that a row was missing or came twice.
+code=0
+"$home/payrelay" bench compare --peer-home "$peer" --peer-java-home "$peer_java" \
+  --report "$scratch/report.json" "$@" >"$table" || code=$?
+cat "$table"
+[ "$code" -eq 0 ] || fail "bench compare ended with $code: $results stays as it was"
+
 # The measured part stands between two marks; what is around it is kept.
 awk -v table="$table" -v commit="$commit" '
   /<!-- figures -->/ { print; print "Commit " commit "."; print ""

@@ -60,6 +60,10 @@ class OutboxUpkeepRelayIT {
     return fixture.meters.get("payrelay.outbox." + name).gauge().value();
   }
 
+  private static double failures(RelayFixture fixture) {
+    return fixture.meters.get("payrelay.relay.upkeep.failures").counter().count();
+  }
+
   @Test
   void activeRelayMakesDaysAheadRotatesDefaultAndDropsWhatIsOld() throws Exception {
     try (RelayFixture fixture = RelayFixture.shared(OFTEN).prepared();
@@ -152,6 +156,33 @@ class OutboxUpkeepRelayIT {
   }
 
   @Test
+  void aStepThatFailsUnexpectedlyIsCountedAndTheAgeGrowsFromTheFirstRoundOn() throws Exception {
+    try (RelayFixture fixture = RelayFixture.shared(OFTEN).prepared()) {
+      makePastDay(fixture, 20, 1);
+      // What it answers is no number: neither the database nor Kafka has failed.
+      fixture.execute(
+          "ALTER FUNCTION payrelay.create_outbox_partitions(integer, integer) RENAME TO kept");
+      fixture.execute(
+          "CREATE FUNCTION payrelay.create_outbox_partitions(integer, integer) RETURNS text"
+              + " LANGUAGE sql AS $$ SELECT 'many' $$");
+
+      fixture.startActive();
+
+      await().atMost(LIMIT).until(() -> failures(fixture) >= 2);
+      await().atMost(LIMIT).until(() -> gauge(fixture, "upkeep.age.seconds") > 2);
+      // It keeps no other step from its work.
+      await().atMost(LIMIT).until(() -> !exists(fixture, day(fixture, 20)));
+      assertThat(gauge(fixture, "days.ahead")).isEqualTo(7);
+
+      fixture.execute("DROP FUNCTION payrelay.create_outbox_partitions(integer, integer)");
+      fixture.execute(
+          "ALTER FUNCTION payrelay.kept(integer, integer) RENAME TO create_outbox_partitions");
+      await().atMost(LIMIT).until(() -> gauge(fixture, "days.ahead") == 9);
+      await().atMost(LIMIT).until(() -> gauge(fixture, "upkeep.age.seconds") < 2);
+    }
+  }
+
+  @Test
   void aLongTransactionOnlyDelaysTheUpkeepAndIsTold() throws Exception {
     try (RelayFixture fixture = RelayFixture.shared(OFTEN).prepared()) {
       makePastDay(fixture, 20, 1);
@@ -161,8 +192,7 @@ class OutboxUpkeepRelayIT {
         fixture.startActive();
         await()
             .atMost(LIMIT)
-            .until(
-                () -> fixture.meters.get("payrelay.relay.upkeep.failures").counter().count() >= 3);
+            .until(() -> failures(fixture) >= 3);
 
         long before = System.nanoTime();
         fixture.insertCommitted(20, 1);

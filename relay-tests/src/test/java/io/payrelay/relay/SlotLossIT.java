@@ -2,6 +2,7 @@ package io.payrelay.relay;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import io.payrelay.localstack.LocalPostgres;
 import io.payrelay.localstack.TestInfra;
@@ -12,6 +13,12 @@ import org.junit.jupiter.api.Timeout;
 
 @Timeout(120)
 class SlotLossIT {
+
+  private static final Duration LIMIT = Duration.ofSeconds(30);
+
+  private static double safeWalBytes(RelayFixture fixture) {
+    return fixture.meters.get("payrelay.relay.slot.safe.wal").gauge().value();
+  }
 
   @Test
   void slotWhoseWalIsRemovedAndAServerWithoutLogicalDecodingAreRefused() throws Exception {
@@ -30,6 +37,12 @@ class SlotLossIT {
                     Map.of())
                 .prepared();
         OutboxOracle oracle = fixture.oracle()) {
+      // The limit is set: the gauge on which the alarm stands is a number.
+      try (Relay relay = fixture.startActive()) {
+        await().atMost(LIMIT).until(() -> safeWalBytes(fixture) > 0);
+        assertThat(safeWalBytes(fixture)).isLessThan(100_000_000);
+        assertThat(relay.state()).isEqualTo(RelayState.ACTIVE);
+      }
       fixture.insertCommitted(2, 2);
       for (int segment = 0; segment < 4; segment++) {
         fixture.execute("SELECT pg_logical_emit_message(false, 'filler', repeat('x', 9000000))");

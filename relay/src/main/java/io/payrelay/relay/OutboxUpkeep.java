@@ -3,7 +3,6 @@ package io.payrelay.relay;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.payrelay.platform.database.DatabaseConfig;
 import io.payrelay.platform.errors.Failures;
-import io.payrelay.platform.errors.PayrelayException;
 import io.payrelay.platform.kafka.KafkaConfig;
 import io.payrelay.platform.lifecycle.Backoff;
 import java.sql.Connection;
@@ -12,7 +11,6 @@ import java.time.Duration;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.random.RandomGenerator;
-import org.apache.kafka.common.KafkaException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -61,8 +59,9 @@ final class OutboxUpkeep implements AutoCloseable {
     this.backoff = new Backoff(RETRY_FIRST, RETRY_MAX, random);
   }
 
-  /** Starts a round where one is due. */
+  /** Starts a round where one is due. The relay is active while it calls this. */
   void tick() {
+    metrics.begin();
     if (!running && System.nanoTime() - nextNs >= 0) {
       running = true;
       executor.execute(this::round);
@@ -97,7 +96,7 @@ final class OutboxUpkeep implements AutoCloseable {
       metrics.round(round.state, round.dropped, round.failure == null);
       tell(round);
       return round.failure == null;
-    } catch (SQLException | PayrelayException e) {
+    } catch (SQLException | RuntimeException e) {
       metrics.round(null, 0, false);
       say("outbox upkeep failed: the database does not answer; trying again", e);
       return false;
@@ -182,7 +181,8 @@ final class OutboxUpkeep implements AutoCloseable {
     private void step(String name, Step step) {
       try {
         step.run();
-      } catch (SQLException | PayrelayException | KafkaException e) {
+      } catch (SQLException | RuntimeException e) {
+        // Whatever it is: what is not counted here nobody hears of.
         if (failure == null) {
           failure = e;
           failedStep = name;

@@ -61,25 +61,36 @@ final class UpkeepMetrics {
         registry,
         slotName,
         "upkeep.age.seconds",
-        "since the last round of upkeep in which every step succeeded",
+        "since the last round of upkeep in which every step succeeded, or since the relay is active",
         this::age);
   }
 
-  void round(OutboxPartitions.@Nullable State now, int partitionsDropped, boolean ok) {
-    dropped.increment(partitionsDropped);
-    if (now != null) {
-      state = now;
-    }
-    if (ok || okNs == null) {
-      // Counts from the first round: one that never succeeds must show too.
+  /** The relay has become active: the age counts from here, since no round may ever succeed. */
+  synchronized void begin() {
+    if (okNs == null) {
       okNs = System.nanoTime();
-    }
-    if (!ok) {
-      failures.increment();
     }
   }
 
-  void forget() {
+  synchronized void round(
+      OutboxPartitions.@Nullable State now, int partitionsDropped, boolean ok) {
+    dropped.increment(partitionsDropped);
+    if (!ok) {
+      failures.increment();
+    }
+    if (okNs == null) {
+      // Forgotten while the round was under way: a standby's age would grow for ever.
+      return;
+    }
+    if (now != null) {
+      state = now;
+    }
+    if (ok) {
+      okNs = System.nanoTime();
+    }
+  }
+
+  synchronized void forget() {
     state = null;
     okNs = null;
   }

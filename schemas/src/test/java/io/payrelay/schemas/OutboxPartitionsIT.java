@@ -222,6 +222,24 @@ class OutboxPartitionsIT {
     owner.setAutoCommit(true);
   }
 
+  /** CREATE TABLE ... PARTITION OF would wait for every writer of the outbox. */
+  @Test
+  void areMadeWhileTransactionsAreOpenThatWroteToToday() throws Exception {
+    try (Connection slow = database.as("worker");
+        Connection relay = database.as("relay")) {
+      slow.setAutoCommit(false);
+      run(
+          slow,
+          "INSERT INTO payrelay.outbox (aggregate_type, aggregate_id, event_type, payload)"
+              + " VALUES ('a', 'b', 'ChargeRequested', '{}')");
+
+      // The function itself gives up after its lock timeout of 200 ms.
+      assertThat(value(relay, "SELECT payrelay.create_outbox_partitions(10)")).isEqualTo("3");
+
+      slow.rollback();
+    }
+  }
+
   @Test
   void takeRowsByCopyAsOwner() throws Exception {
     long copied =

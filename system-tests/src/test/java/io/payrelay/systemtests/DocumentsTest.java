@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
@@ -15,6 +16,11 @@ import org.junit.jupiter.api.Test;
 final class DocumentsTest {
 
   private static final Path ROOT = Path.of("..");
+
+  private static final Pattern VALUE_OR_STOP = Pattern.compile("%,?[sd]|[:,(`]");
+
+  /** Shorter pieces between two values are in any text. */
+  private static final int TELLING_LENGTH = 10;
 
   @Test
   void theConfigurationTableIsWhatTheCodeReads() throws IOException {
@@ -46,5 +52,37 @@ final class DocumentsTest {
         assertThat(document.resolveSibling(matcher.group(1))).as("link in %s", document).exists();
       }
     }
+  }
+
+  /** What a relay refuses with, and what sends somebody to recover: the beginning, up to a value. */
+  @Test
+  void everySentenceWithWhichTheRelayRefusesIsInItsHandbook() throws IOException {
+    String handbook = Files.readString(ROOT.resolve("docs/relay.md"));
+    String text = "\"((?:[^\"\\\\]|\\\\.)*)\"";
+    Pattern refusal =
+        Pattern.compile(
+            "(?:refused\\(|Category\\.FATAL,)\\s*"
+                + text
+                + "|\"([A-Z][^\"]*run `payrelay relay recover[^\"]*)\"");
+    int found = 0;
+    try (var files = Files.list(ROOT.resolve("relay/src/main/java/io/payrelay/relay"))) {
+      for (Path source : files.sorted().toList()) {
+        Matcher matcher = refusal.matcher(Files.readString(source));
+        while (matcher.find()) {
+          String sentence = matcher.group(1) == null ? matcher.group(2) : matcher.group(1);
+          Optional<String> start =
+              VALUE_OR_STOP
+                  .splitAsStream(sentence)
+                  .map(String::strip)
+                  .filter(part -> part.length() >= TELLING_LENGTH)
+                  .findFirst();
+          if (start.isPresent()) {
+            found++;
+            assertThat(handbook).as("%s of %s", sentence, source).contains(start.get());
+          }
+        }
+      }
+    }
+    assertThat(found).isGreaterThan(40);
   }
 }

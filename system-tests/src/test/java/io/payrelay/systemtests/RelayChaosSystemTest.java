@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -17,6 +18,16 @@ final class RelayChaosSystemTest {
   private static final boolean LONG = Boolean.getBoolean("payrelay.long");
   private static final int KILLS = LONG ? 60 : 9;
   private static final int SECONDS = LONG ? 240 : 20;
+
+  private static final List<String> KINDS =
+      List.of(
+          "AT_RANDOM_INSTANT",
+          "DURING_TAKEOVER",
+          "STANDBY",
+          "AFTER_BEGIN",
+          "AFTER_SENDS",
+          "BEFORE_COMMIT",
+          "AFTER_COMMIT");
 
   @TempDir Path folder;
 
@@ -48,9 +59,24 @@ final class RelayChaosSystemTest {
       System.out.println(report);
       assertThat(report.get("kills").intValue()).isEqualTo(KILLS);
       assertThat(report.get("rows").longValue()).isGreaterThan(100L * KILLS);
-      for (String zero : new String[] {"lost", "duplicated", "out_of_order", "invented"}) {
+      for (String zero :
+          List.of("lost", "duplicated", "out_of_order", "invented", "misrouted", "own_exits")) {
         assertThat(report.get(zero).longValue()).as(zero).isZero();
       }
+      assertNothingWasLeftOut(report);
     }
+  }
+
+  /** Zeros say nothing where the storm was none; a point not reached counts as a random instant. */
+  private static void assertNothingWasLeftOut(JsonNode report) {
+    for (String kind : KINDS) {
+      assertThat(report.get("kills_by_kind").path(kind).intValue()).as(kind).isPositive();
+    }
+    for (String some :
+        List.of("walsender_terminations", "transactions_rolled_back", "dead_letters")) {
+      assertThat(report.get(some).longValue()).as(some).isPositive();
+    }
+    // A kill during a takeover belongs to the takeover before it.
+    assertThat(report.get("takeovers").longValue()).isBetween(KILLS / 3L, (long) KILLS);
   }
 }

@@ -19,6 +19,9 @@ final class TakeoverSystemTest {
   /** What a relay process needs to be ready on a machine that has nothing else to do. */
   private static final Duration START = Duration.ofSeconds(5);
 
+  /** However slow the machine: a takeover that takes longer than this is a fault of ours. */
+  private static final double SLOWNESS_MAX = 4;
+
   @TempDir Path folder;
 
   @Test
@@ -37,12 +40,14 @@ final class TakeoverSystemTest {
         Child standby = active == one ? two : one;
 
         Duration afterKill = killed(outbox, active);
+        tell("kill -9", afterKill, slowness);
         active.restart();
         active.awaitReady(2);
         assertThat(afterKill).isLessThan(allowed(TAKEOVER, slowness));
 
         // Now the roles are changed.
         Duration afterFreeze = frozen(outbox, standby);
+        tell("SIGSTOP", afterFreeze, slowness);
         assertThat(afterFreeze).isLessThan(allowed(LEASE.plus(TAKEOVER.multipliedBy(2)), slowness));
         long standingBy = standingBy(standby);
         standby.signal("CONT");
@@ -54,10 +59,6 @@ final class TakeoverSystemTest {
         // The woken one is a standby like any other.
         killed(outbox, active);
         outbox.assertEachRowCameOnceInOrder(LIMIT);
-        System.out.printf(
-            "takeover after kill -9: %d ms, after SIGSTOP: %d ms (machine is %.1f times slower than"
-                + " idle)%n",
-            afterKill.toMillis(), afterFreeze.toMillis(), slowness);
       }
     }
   }
@@ -79,13 +80,20 @@ final class TakeoverSystemTest {
     return Duration.ofNanos(System.nanoTime() - frozenNs);
   }
 
+  /** Before it is judged, so that a failure has its figure too. */
+  private static void tell(String what, Duration takeover, double slowness) {
+    System.out.printf(
+        "takeover after %s: %d ms (the machine is taken for %.1f times slower than idle)%n",
+        what, takeover.toMillis(), slowness);
+  }
+
   private static long standingBy(Child relay) {
     return relay.errors().lines().filter(line -> line.contains("standing by")).count();
   }
 
   /** Five seconds are promised to a machine that has time: others may be working on this one. */
   private static double slowness(Duration start) {
-    return Math.max(1.0, (double) start.toMillis() / START.toMillis());
+    return Math.min(SLOWNESS_MAX, Math.max(1.0, (double) start.toMillis() / START.toMillis()));
   }
 
   private static Duration allowed(Duration onIdleMachine, double slowness) {
