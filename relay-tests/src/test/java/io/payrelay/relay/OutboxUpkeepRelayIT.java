@@ -190,9 +190,7 @@ class OutboxUpkeepRelayIT {
         slow.setAutoCommit(false);
         fixture.insert(slow, 1);
         fixture.startActive();
-        await()
-            .atMost(LIMIT)
-            .until(() -> failures(fixture) >= 3);
+        await().atMost(LIMIT).until(() -> failures(fixture) >= 3);
 
         long before = System.nanoTime();
         fixture.insertCommitted(20, 1);

@@ -152,9 +152,7 @@ class RelayOutageIT {
 
   /** The state itself is RECOVERING only for the moment of the backoff. */
   private static void awaitRecovery(RelayFixture fixture) {
-    await()
-        .atMost(LIMIT)
-        .until(() -> recoveries(fixture) >= 1);
+    await().atMost(LIMIT).until(() -> recoveries(fixture) >= 1);
   }
 
   /** A closed port answers at once: without the backoff there would be hundreds of tries. */

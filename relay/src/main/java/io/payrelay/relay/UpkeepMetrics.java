@@ -72,8 +72,7 @@ final class UpkeepMetrics {
     }
   }
 
-  synchronized void round(
-      OutboxPartitions.@Nullable State now, int partitionsDropped, boolean ok) {
+  synchronized void round(OutboxPartitions.@Nullable State now, int partitionsDropped, boolean ok) {
     dropped.increment(partitionsDropped);
     if (!ok) {
       failures.increment();

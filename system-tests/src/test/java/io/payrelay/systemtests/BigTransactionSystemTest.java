@@ -19,7 +19,9 @@ final class BigTransactionSystemTest {
   private static final int HEAP_MB = 256;
   private static final int ROWS = LONG ? 500_000 : 60_000;
 
-  /** 270 MB in one transaction: more than the heap, so whatever buffers a transaction dies of it. */
+  /**
+   * 270 MB in one transaction: more than the heap, so whatever buffers a transaction dies of it.
+   */
   private static final int LARGE_ROWS = 300;
 
   /** With the rest of the JSON just under the table's limit of 900,000 bytes. */

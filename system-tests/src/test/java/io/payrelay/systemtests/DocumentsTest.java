@@ -54,7 +54,9 @@ final class DocumentsTest {
     }
   }
 
-  /** What a relay refuses with, and what sends somebody to recover: the beginning, up to a value. */
+  /**
+   * What a relay refuses with, and what sends somebody to recover: the beginning, up to a value.
+   */
   @Test
   void everySentenceWithWhichTheRelayRefusesIsInItsHandbook() throws IOException {
     String handbook = Files.readString(ROOT.resolve("docs/relay.md"));

@@ -101,9 +101,7 @@ class WebhookMetricsIT {
         .hasSizeGreaterThanOrEqualTo(Reason.ofProviders().size() + Reason.ofNobody().size())
         .allSatisfy(
             line ->
-                assertThat(rules.stream().filter(rule -> fits(rule, line)))
-                    .as(line)
-                    .hasSize(1));
+                assertThat(rules.stream().filter(rule -> fits(rule, line))).as(line).hasSize(1));
   }
 
   private static boolean fits(String rule, String line) {

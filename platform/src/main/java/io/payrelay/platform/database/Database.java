@@ -47,7 +47,8 @@ public final class Database implements AutoCloseable {
     HikariConfig hikari = hikari(config, applicationName);
     // Of the connection's start, not a SET: a pooler in between that hands server connections on
     // would hand a SET on too, to whoever is next, or lose it. It refuses this, or is told not to.
-    // Where nothing but a whole read is possible, its forbidden cost alone would start the compiler.
+    // Where nothing but a whole read is possible, its forbidden cost alone would start the
+    // compiler.
     hikari.addDataSourceProperty("options", "-c enable_seqscan=off -c jit=off");
     return open(hikari);
   }
