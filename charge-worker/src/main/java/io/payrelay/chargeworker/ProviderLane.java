@@ -74,8 +74,7 @@ final class ProviderLane {
     this.limiter =
         manners.ratePerSecond() == 0
             ? null
-            : RateLimiter.of(
-                provider.name(), rate(manners.ratePerSecond(), config.pollInterval()));
+            : RateLimiter.of(provider.name(), rate(manners.ratePerSecond(), config.pollInterval()));
   }
 
   PaymentProvider provider() {

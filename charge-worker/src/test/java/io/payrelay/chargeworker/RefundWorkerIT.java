@@ -340,16 +340,13 @@ class RefundWorkerIT {
     fixture.sendRefund(differing.get(0), payment, 101, null);
     fixture.sendRefund(differing.get(1), payment, 100, "EUR", "", null);
     fixture.sendRefund(differing.get(2), "another_payment", 100, null);
-    fixture.sendRefund(
-        differing.get(3), payment, 100, "USD", ",\"provider\":\"another\"", null);
+    fixture.sendRefund(differing.get(3), payment, 100, "USD", ",\"provider\":\"another\"", null);
     fixture.sendRefund(
         differing.get(4), payment, 100, "USD", ",\"provider_transaction_id\":\"ch_other\"", null);
     fixture.insertRefund(silent, payment, 200);
 
     awaitStatus(silent, RefundStatus.SUCCEEDED);
-    soon(
-        () ->
-            assertThat(fixture.exceptions(payment)).hasSize(5).containsOnly("PAYLOAD_MISMATCH"));
+    soon(() -> assertThat(fixture.exceptions(payment)).hasSize(5).containsOnly("PAYLOAD_MISMATCH"));
     for (String id : differing) {
       assertThat(fixture.refund(id).status()).isEqualTo(RefundStatus.REQUESTED);
       assertThat(refunds(id)).isEmpty();

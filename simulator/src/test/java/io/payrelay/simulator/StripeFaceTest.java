@@ -265,7 +265,8 @@ class StripeFaceTest {
         catchThrowableOfType(
             IdempotencyException.class, () -> create("pay_0001", "pm_card_mastercard"));
     assertThat(other.getStatusCode()).isEqualTo(400);
-    // The same key at another endpoint is another request as well (active_merchant PR 3554, stripe-ruby #598).
+    // The same key at another endpoint is another request as well (active_merchant PR 3554,
+    // stripe-ruby #598).
     assertThatThrownBy(
             () ->
                 stripe

@@ -224,8 +224,7 @@ final class ReplaySystemTest {
     commandLine.setOut(new PrintWriter(out));
     commandLine.setErr(new PrintWriter(err));
     List<String> arguments = new ArrayList<>();
-    arguments.addAll(
-        List.of("replay", "--topic", topic, "--group", GROUP, "--to-earliest"));
+    arguments.addAll(List.of("replay", "--topic", topic, "--group", GROUP, "--to-earliest"));
     arguments.addAll(List.of(options));
     return new Result(
         commandLine.execute(arguments.toArray(String[]::new)), out.toString(), err.toString());

@@ -13,9 +13,9 @@ public final class BacklogStore {
    *
    * @param unknownAgeMaxMs how long the oldest unknown one has been so
    * @param dueCount operations that wait to be claimed
-   * @param keysNearExpiry operations of which it is unclear whether the provider has them, and whose
-   *     key is safe for a short time only: after it nothing can be sent again. What is PENDING the
-   *     provider has: its key is not needed any more
+   * @param keysNearExpiry operations of which it is unclear whether the provider has them, and
+   *     whose key is safe for a short time only: after it nothing can be sent again. What is
+   *     PENDING the provider has: its key is not needed any more
    */
   public record Waiting(
       long unknownCount, long unknownAgeMaxMs, long dueCount, long keysNearExpiry) {

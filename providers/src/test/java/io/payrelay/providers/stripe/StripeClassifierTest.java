@@ -48,7 +48,8 @@ class StripeClassifierTest {
     return Stream.of(
         Arguments.of("succeeded", 200, JSON, succeeded, Succeeded.class),
         Arguments.of("charset", 200, "application/json;charset=utf-8", succeeded, Succeeded.class),
-        // Source: Alipay TRADE_CLOSED after a full refund, WeChat REFUND (paid, and given back since).
+        // Source: Alipay TRADE_CLOSED after a full refund, WeChat REFUND (paid, and given back
+        // since).
         Arguments.of(
             "refunded since",
             200,
