@@ -163,7 +163,7 @@ class RelayOutageIT {
         .pollDelay(POSTGRES_AWAY)
         .atMost(LIMIT)
         .until(() -> recoveries(fixture) >= before + 2 && !relay.ended().isDone());
-    assertThat(recoveries(fixture) - before).isLessThan(20 * POSTGRES_AWAY.toSeconds());
+    assertThat(recoveries(fixture) - before).isLessThan(20.0 * POSTGRES_AWAY.toSeconds());
   }
 
   private static double recoveries(RelayFixture fixture) {
