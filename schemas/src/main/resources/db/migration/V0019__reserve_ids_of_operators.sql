@@ -6,10 +6,10 @@ LOCK TABLE payrelay.payment, payrelay.refund IN SHARE ROW EXCLUSIVE MODE;
 -- they ask. Taken by somebody else, it would stand in their way, or be taken for theirs.
 -- The login counts, and not the current role: request_refund and adopt_payment run with their owner's rights.
 CREATE FUNCTION payrelay.refuse_reserved_id() RETURNS trigger
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF pg_has_role(session_user, 'payrelay_operator', 'MEMBER')
-      OR pg_has_role(session_user, (SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'MEMBER') THEN
+  IF pg_catalog.pg_has_role(session_user, 'payrelay_operator', 'MEMBER')
+      OR pg_catalog.pg_has_role(session_user, (SELECT c.relowner FROM pg_catalog.pg_class c WHERE c.oid = TG_RELID), 'MEMBER') THEN
     RETURN NEW;
   END IF;
   RAISE EXCEPTION '%_id % is reserved: what begins with % is asked for by operators, out of an exception case; choose another id',

@@ -24,11 +24,15 @@ BEGIN
   UPDATE payrelay.provider_event e SET body = '', headers = '{}', wiped_at = clock_timestamp()
   FROM due WHERE e.provider = due.provider AND e.event_id = due.event_id;
   GET DIAGNOSTICS wiped = ROW_COUNT;
-  DELETE FROM payrelay.provider_event_conflict c USING payrelay.provider_event e
-  WHERE e.provider = c.provider AND e.event_id = c.event_id AND e.wiped_at IS NOT NULL
-    AND c.received_at < now() - make_interval(days => retention_days)
-    AND NOT EXISTS (SELECT FROM payrelay.exception_case x
-      WHERE x.status = 'OPEN' AND x.provider = e.provider AND x.evidence ->> 'event_id' = e.event_id);
+  DELETE FROM payrelay.provider_event_conflict WHERE ctid IN (
+    SELECT c.ctid FROM payrelay.provider_event_conflict c
+    JOIN payrelay.provider_event e ON e.provider = c.provider AND e.event_id = c.event_id
+    WHERE e.wiped_at IS NOT NULL AND c.received_at < now() - make_interval(days => retention_days)
+      AND NOT EXISTS (SELECT FROM payrelay.exception_case x
+        WHERE x.status = 'OPEN' AND x.provider = e.provider AND x.evidence ->> 'event_id' = e.event_id)
+      AND NOT EXISTS (SELECT FROM payrelay.exception_case x
+        WHERE x.status = 'OPEN' AND x.payment_id = e.payment_id)
+    LIMIT batch_max FOR UPDATE OF c SKIP LOCKED);
   RETURN wiped;
 END
 $$;

@@ -49,6 +49,8 @@ final class OutcomeWriter implements Worker {
   /** All of a batch wait for one payment that somebody holds; longer than our own transactions. */
   private static final Duration LOCK_LIMIT = Duration.ofMillis(100);
 
+  private static final Duration LET_GO_LIMIT = Duration.ofSeconds(5);
+
   /** So many that wait alone, and for no payment of theirs, wait for a table: all others would. */
   private static final int WAITING_MAX = 3;
 
@@ -148,15 +150,19 @@ final class OutcomeWriter implements Worker {
 
   /**
    * After the last step: what cannot be kept any longer leaves its evidence, as far as nobody is in
-   * the way of that too.
+   * the way of that too, and for a short while.
    */
   void letGoOfAll() {
     List<Outcome> left = new ArrayList<>(held.all());
     left.addAll(batch);
+    left.addAll(queue);
+    long startNs = System.nanoTime();
     for (Outcome outcome : left) {
-      if (!letGo.write(outcome)) {
+      if (System.nanoTime() - startNs > LET_GO_LIMIT.toNanos()) {
+        log.warn("stopping without the evidence of all answers: their leases will end");
         return;
       }
+      boolean unused = letGo.write(outcome);
     }
   }
 

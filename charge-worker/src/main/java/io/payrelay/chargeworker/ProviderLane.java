@@ -141,8 +141,8 @@ final class ProviderLane {
   }
 
   /**
-   * Whole permits in just the time that they take. What is not taken in its period is lost: none is
-   * shorter than the time between two looks.
+   * Whole permits in just the time that they take. What is not taken in its period is lost, so none
+   * is shorter than the pause between two looks; what a look itself takes makes it a little slower.
    */
   static RateLimiterConfig rate(int perSecond, Duration pollInterval) {
     Duration longer = pollInterval.compareTo(RATE_PERIOD) > 0 ? pollInterval : RATE_PERIOD;

@@ -178,7 +178,9 @@ final class BodyReader implements Runnable {
   private void pass() {
     lease.work();
     int size = bytes.size();
-    Callback answered = Callback.from(() -> gate.release(size), callback);
+    BodyGate budget = gate;
+    // Without this reader: what it read would live on beside its copy until the answer.
+    Callback answered = Callback.from(() -> budget.release(size), callback);
     try {
       gate.pass(request, response, answered, bytes.toByteArray());
     } catch (Exception e) {

@@ -25,6 +25,8 @@ import org.jspecify.annotations.Nullable;
 /** Rows of provider_event. Stateless, safe for any thread. */
 final class EventStore {
 
+  private static final int FETCH = 50;
+
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final TypeReference<Map<String, String>> HEADERS = new TypeReference<>() {};
 
@@ -311,7 +313,9 @@ final class EventStore {
     return tx.createQuery(
             """
             UPDATE payrelay.provider_event
-            SET disposition = 'PARKED', disposition_reason = 'its payment was adopted',
+            SET disposition = 'PARKED', match_count = 0,
+              disposition_reason = 'its payment was adopted'
+                || coalesce('; ' || substring(disposition_reason FROM 'at first: .*'), ''),
               disposition_at = clock_timestamp(), next_match_at = clock_timestamp()
             WHERE provider = :provider AND disposition IN ('PARKED', 'UNMATCHED') AND wiped_at IS NULL
               AND event_id = ANY (:event_ids)
@@ -345,6 +349,8 @@ final class EventStore {
         .bind("provider", provider)
         .bind("payment_id", paymentId)
         .bind("transaction_id", transactionId)
+        // There may be months of them, and few are kept.
+        .setFetchSize(FETCH)
         .map((row, context) -> Map.entry(row.getBoolean("named"), read(row)))
         .forEach(
             found -> {

@@ -36,6 +36,9 @@ public final class ParkedMatcher implements Worker {
   /** One bounded step of the loop. */
   private static final int BATCH = 100;
 
+  /** So often an event is looked at before it is given up. */
+  private static final int LOOKS_MIN = 3;
+
   /** For a payment that somebody holds. */
   private static final Duration LATER_MIN = Duration.ofSeconds(1);
 
@@ -329,9 +332,13 @@ public final class ParkedMatcher implements Worker {
     return left.isNegative() ? Duration.ZERO : delay.compareTo(left) < 0 ? delay : left;
   }
 
-  /** Some looks past the limit: the first one after it may have met a short lock by chance. */
+  /**
+   * Some looks past the limit: the first one after it may have met a short lock by chance, as may
+   * the first one of an old event whose payment was only just adopted.
+   */
   private boolean isOver(StoredEvent event) {
-    return event.age().compareTo(park.limit().plus(park.max())) >= 0;
+    return event.matchCount() >= LOOKS_MIN
+        && event.age().compareTo(park.limit().plus(park.max())) >= 0;
   }
 
   /** It must not hold up the others. */

@@ -36,6 +36,7 @@ enum Waited {
 
   /** The same, of an event that met it to the end. */
   String always(StoredEvent event) {
-    return "%s, at each look until it was %d s old".formatted(sentence, event.age().toSeconds());
+    return "%s, also at its last look, %d s after it had come"
+        .formatted(sentence, event.age().toSeconds());
   }
 }

@@ -140,8 +140,9 @@ class ParkedMatcherIT {
               matcher(jdbi, over, impatient).runOnce();
             });
 
-    assertThat(caseOf(held)).startsWith("another session holds its payment, at each look until");
-    assertThat(caseOf(slow)).startsWith("a statement on it took longer than it may, at each look");
+    assertThat(caseOf(held)).startsWith("another session holds its payment, also at its last look");
+    assertThat(caseOf(slow))
+        .startsWith("a statement on it took longer than it may, also at its last look");
     String first = reason(held);
     assertThat(matcher(jdbi, unreading()).reprocess("simulator", held)).contains(FAILED);
     assertThat(reason(held)).startsWith("IllegalStateException").endsWith("; at first: " + first);

@@ -64,6 +64,9 @@ public final class AnswerReader {
     if (text == null) {
       return null;
     }
+    if (text.matches("\\d{10,}")) {
+      return RETRY_AFTER_MAX;
+    }
     Duration asked;
     try {
       asked =
