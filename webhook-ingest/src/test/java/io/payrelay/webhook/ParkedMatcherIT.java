@@ -133,6 +133,11 @@ class ParkedMatcherIT {
                   .list();
               putOff(slow);
               matcher(jdbi, over, Manner.loop(Duration.ofSeconds(5))).runOnce();
+              assertThat(fixture.disposition(held)).as("at its first look").isEqualTo("PARKED");
+              lookedAtThrice(held);
+              lookedAtThrice(slow);
+              due(held);
+              matcher(jdbi, over, Manner.loop(Duration.ofSeconds(5))).runOnce();
               due(slow);
               matcher(jdbi, PARK, impatient).runOnce();
               assertThat(fixture.disposition(slow)).as("not yet").isEqualTo("PARKED");
@@ -166,6 +171,11 @@ class ParkedMatcherIT {
   private static String reason(String eventId) {
     return fixture.text(
         "SELECT disposition_reason FROM payrelay.provider_event WHERE event_id = ?", eventId);
+  }
+
+  private static void lookedAtThrice(String eventId) {
+    fixture.execute(
+        "UPDATE payrelay.provider_event SET match_count = 3 WHERE event_id = ?", eventId);
   }
 
   private static void due(String eventId) {

@@ -291,8 +291,14 @@ class WebhookEndpointIT {
       assertThat(slow.get(98).getInputStream().available()).isZero();
 
       // A byte now and then does not buy more time.
-      assertThat(statusLine(slow.get(0), () -> write(slow.get(0), "x"))).contains("408");
-      await().until(() -> closed(slow.get(1), () -> write(slow.get(1), "x")));
+      Trickle halfHead = () -> write(slow.get(1), "x");
+      Trickle both =
+          () -> {
+            boolean unused = closed(slow.get(1), halfHead);
+            write(slow.get(0), "x");
+          };
+      assertThat(statusLine(slow.get(0), both)).contains("408");
+      await().until(() -> closed(slow.get(1), halfHead));
       assertThat(fixture.refused("unknown", "head too slow")).isPositive();
       assertThat(fixture.refused("simulator", "body too slow")).isPositive();
     } finally {
