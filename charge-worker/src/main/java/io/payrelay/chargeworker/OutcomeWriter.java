@@ -162,7 +162,13 @@ final class OutcomeWriter implements Worker {
         log.warn("stopping without the evidence of all answers: their leases will end");
         return;
       }
-      boolean unused = letGo.write(outcome);
+      if (!letGo.write(outcome)) {
+        Claim claim = outcome.claim();
+        try (LogContext context = LogContext.ofPayment(claim.paymentId(), claim.traceId())) {
+          context.with("provider", claim.provider());
+          log.warn("stopping without the evidence of an answer: somebody holds its operation");
+        }
+      }
     }
   }
 
