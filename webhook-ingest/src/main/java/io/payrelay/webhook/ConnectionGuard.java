@@ -7,6 +7,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
 import org.eclipse.jetty.io.Connection;
 import org.eclipse.jetty.util.component.AbstractLifeCycle;
@@ -38,11 +40,15 @@ final class ConnectionGuard extends AbstractLifeCycle implements Connection.List
   private final Map<Connection, Lease> leases = new ConcurrentHashMap<>();
   private final ReentrantLock evicting = new ReentrantLock();
 
+  /** Without those that are being closed: the server tells of their end later. */
+  private final AtomicInteger live = new AtomicInteger();
+
   /** What a connection does, and since when. The body's own deadline is the body gate's. */
   static final class Lease {
     private volatile State state = State.IDLE;
     private volatile long sinceNs = System.nanoTime();
     private volatile long bytesBefore;
+    private final AtomicBoolean counted = new AtomicBoolean(true);
     private final Connection connection;
 
     private Lease(Connection connection) {
@@ -93,18 +99,39 @@ final class ConnectionGuard extends AbstractLifeCycle implements Connection.List
   @Override
   public void onOpened(Connection connection) {
     leases.put(connection, new Lease(connection));
-    if (leases.size() > connectionsMax && evicting.tryLock()) {
-      try {
-        evict();
-      } finally {
-        evicting.unlock();
-      }
-    }
+    live.incrementAndGet();
+    makeRoom();
   }
 
   @Override
   public void onClosed(Connection connection) {
-    leases.remove(connection);
+    Lease lease = leases.remove(connection);
+    if (lease != null) {
+      gone(lease);
+    }
+  }
+
+  private boolean gone(Lease lease) {
+    boolean first = lease.counted.compareAndSet(true, false);
+    if (first) {
+      live.decrementAndGet();
+    }
+    return first;
+  }
+
+  /**
+   * Whoever makes room looks again afterwards: those that came meanwhile left it to him, and where
+   * they were as many as the server takes at all, nobody else would come.
+   */
+  private void makeRoom() {
+    boolean closed = true;
+    while (closed && live.get() > connectionsMax && evicting.tryLock()) {
+      try {
+        closed = evict() > 0;
+      } finally {
+        evicting.unlock();
+      }
+    }
   }
 
   @Override
@@ -120,21 +147,25 @@ final class ConnectionGuard extends AbstractLifeCycle implements Connection.List
     scheduler.stop();
   }
 
-  private void evict() {
+  private int evict() {
     List<Waiting> waiting = new ArrayList<>();
     leases.forEach(
         (connection, lease) -> {
-          if (lease.state != State.WORKING) {
+          if (lease.state != State.WORKING && lease.counted.get()) {
             waiting.add(new Waiting(connection, lease, lease.sinceNs));
           }
         });
     long now = System.nanoTime();
     waiting.sort(Comparator.comparingLong((Waiting one) -> now - one.sinceNs()).reversed());
-    int count = leases.size() - connectionsMax + connectionsMax / EVICTED_PART;
-    for (Waiting one : waiting.subList(0, Math.min(count, waiting.size()))) {
-      metrics.refused(Reason.NOBODY, Reason.TOO_MANY_CONNECTIONS);
-      close(one.connection(), one.lease());
+    int count = live.get() - connectionsMax + connectionsMax / EVICTED_PART;
+    int closed = 0;
+    for (Waiting one : waiting.subList(0, Math.max(0, Math.min(count, waiting.size())))) {
+      if (gone(one.lease())) {
+        metrics.refused(Reason.NOBODY, Reason.TOO_MANY_CONNECTIONS);
+        closed += close(one.connection(), one.lease()) ? 1 : 0;
+      }
     }
+    return closed;
   }
 
   private void next() {
@@ -142,12 +173,22 @@ final class ConnectionGuard extends AbstractLifeCycle implements Connection.List
     scheduler.schedule(this::sweep, everyMs, TimeUnit.MILLISECONDS);
   }
 
-  private static void close(Connection connection, Lease lease) {
+  private boolean close(Connection connection, Lease lease) {
     try {
       connection.close();
+      return true;
     } catch (RuntimeException e) {
       log.warn("webhook_connection_not_closed, tried again later", e);
       lease.end();
+      leases.computeIfPresent(
+          connection,
+          (open, known) -> {
+            if (known.counted.compareAndSet(false, true)) {
+              live.incrementAndGet();
+            }
+            return known;
+          });
+      return false;
     }
   }
 
@@ -160,9 +201,11 @@ final class ConnectionGuard extends AbstractLifeCycle implements Connection.List
               if (lease.isHalfHead()) {
                 metrics.refused(Reason.NOBODY, Reason.HEAD_TOO_SLOW);
               }
+              gone(lease);
               close(connection, lease);
             }
           });
+      makeRoom();
     } finally {
       // Nothing that fails may end all sweeping.
       if (isStarting() || isStarted()) {

@@ -6,6 +6,8 @@ import static org.awaitility.Awaitility.await;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.eclipse.jetty.io.Connection;
 import org.junit.jupiter.api.Test;
@@ -63,6 +65,36 @@ class ConnectionGuardTest {
                     "too many connections")
                 .count())
         .isEqualTo(1);
+  }
+
+  /** Those that come meanwhile leave it to whoever makes room already. */
+  @Test
+  void makesRoomForThoseThatCameWhileItMadeRoom() {
+    ConnectionGuard guard =
+        new ConnectionGuard(
+            Duration.ofMinutes(1), 20, new IngestMetrics(new SimpleMeterRegistry()));
+    AtomicInteger open = new AtomicInteger();
+    AtomicBoolean first = new AtomicBoolean(true);
+    for (int i = 0; i < 21; i++) {
+      open.incrementAndGet();
+      guard.onOpened(
+          connection(
+              () -> {
+                open.decrementAndGet();
+                if (first.getAndSet(false)) {
+                  CompletableFuture.runAsync(
+                          () -> {
+                            for (int more = 0; more < 30; more++) {
+                              open.incrementAndGet();
+                              guard.onOpened(connection(open::decrementAndGet));
+                            }
+                          })
+                      .join();
+                }
+              }));
+    }
+
+    assertThat(open.get()).isBetween(1, 20);
   }
 
   private static Connection connection(Runnable close) {

@@ -26,6 +26,14 @@ final class BenchServers implements AutoCloseable {
 
   private static final Duration READY_LIMIT = Duration.ofSeconds(90);
   private static final List<String> JAVA_OPTIONS = List.of("-Xmx1g", "-XX:+UseG1GC");
+
+  /**
+   * As a machine that does nothing else is set up: by default a checkpoint comes with each GB of
+   * WAL, and after it each page that changes is written whole once more.
+   */
+  private static final Map<String, String> DATABASE_SETTINGS =
+      Map.of("max_wal_size", "8GB", "checkpoint_timeout", "15min");
+
   private static final String RELAY_USER = "bench_relay";
 
   private final Path folder;
@@ -51,7 +59,12 @@ final class BenchServers implements AutoCloseable {
     }
     BenchProcess infra = BenchProcess.ours(folder, JAVA_OPTIONS, Map.of(), "infra");
     try {
-      return new BenchServers(folder, infra, infra.awaitLine("ready ", READY_LIMIT));
+      BenchServers servers =
+          new BenchServers(folder, infra, infra.awaitLine("ready ", READY_LIMIT));
+      DATABASE_SETTINGS.forEach(
+          (name, value) -> servers.execute("ALTER SYSTEM SET %s = '%s'".formatted(name, value)));
+      servers.execute("SELECT pg_reload_conf()");
+      return servers;
     } catch (RuntimeException e) {
       infra.close();
       delete(folder);
