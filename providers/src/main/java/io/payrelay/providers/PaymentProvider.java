@@ -28,7 +28,11 @@ public interface PaymentProvider extends AutoCloseable {
    */
   CompletableFuture<ProviderAnswer> charge(ChargeCall call);
 
-  /** Asks what became of a payment's charge. */
+  /**
+   * Asks what became of a payment's charge. Of one that was paid the answer may show what was given
+   * back since, as far as the provider tells it in the same time: the result never waits for that,
+   * and is never less certain for it.
+   */
   CompletableFuture<ProviderAnswer> query(ChargeRef charge, Duration timeout);
 
   /** Cancels what can still be paid of a payment's charge, and says how it stands afterwards. */
