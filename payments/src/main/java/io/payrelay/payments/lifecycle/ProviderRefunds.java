@@ -20,16 +20,20 @@ public final class ProviderRefunds {
    * and so is what of it came back.
    *
    * @param booked null where nothing is booked of it, or what was is reversed
+   * @param failure as of a refund of ours
    */
-  public static Decision decide(Payment payment, Fact fact, @Nullable Booked booked) {
+  public static Decision decide(
+      Payment payment, Fact fact, @Nullable Booked booked, @Nullable RefundFailure failure) {
     NextAction next = payment.status().terminal() ? NextAction.NONE : NextAction.QUERY;
     String reference = fact.reference();
     return switch (fact.observation()) {
       case SUCCEEDED, PROVIDER_REFUND ->
-          PaymentLifecycle.decide(
-              payment,
-              fact.as(Observation.PROVIDER_REFUND),
-              new PaymentLifecycle.Context(null, false));
+          booked == null && RefundFailure.isAfter(fact, failure)
+              ? new Decision(List.of(), Note.IGNORED, List.of(), List.of(), next)
+              : PaymentLifecycle.decide(
+                  payment,
+                  fact.as(Observation.PROVIDER_REFUND),
+                  new PaymentLifecycle.Context(null, false));
       // Nobody here can ask about it: what is reported has to do.
       case FAILED, FAILURE_REPORTED -> {
         if (booked == null || reference == null || fact.providerTransactionId() == null) {

@@ -45,9 +45,14 @@ public final class RefundLifecycle {
    * @param claimedBy the other refund that already holds the fact's reference, or null
    * @param fromSuspense no SUCCEEDED payment explains the money that is given back
    * @param booked null where nothing is booked, or what was is reversed
+   * @param failure the latest word that the refund at the provider which the fact names has failed;
+   *     null where nobody said so of it
    */
   public record Context(
-      @Nullable String claimedBy, boolean fromSuspense, @Nullable Booked booked) {}
+      @Nullable String claimedBy,
+      boolean fromSuspense,
+      @Nullable Booked booked,
+      @Nullable RefundFailure failure) {}
 
   /**
    * Decides.
@@ -187,13 +192,12 @@ public final class RefundLifecycle {
         }
         current = current.after(SUCCEEDED, null);
         states.add(current);
+        Posting gone = gone(refund, fact, context);
+        if (RefundFailure.isAfter(fact, context.failure())) {
+          yield cameBackAlready(refund, fact, context, states, gone);
+        }
         yield new RefundDecision(
-            states,
-            current,
-            Note.NONE,
-            List.of(gone(refund, fact, context)),
-            List.of(),
-            NextAction.NONE);
+            states, current, Note.NONE, List.of(gone), List.of(), NextAction.NONE);
       }
       case SUCCEEDED, RETURNED -> {
         if (another) {
@@ -203,15 +207,45 @@ public final class RefundLifecycle {
         yield refund.status() == SUCCEEDED ? same(refund) : ignored(refund);
       }
       case FAILED ->
-          identified(
-              raise(
-                  refund,
-                  fact,
-                  ExceptionKind.LATE_REFUND,
-                  List.of(),
-                  List.of(gone(refund, fact, context))),
-              fact.reference());
+          RefundFailure.isAfter(fact, context.failure())
+              ? ignored(refund)
+              : identified(
+                  raise(
+                      refund,
+                      fact,
+                      ExceptionKind.LATE_REFUND,
+                      List.of(),
+                      List.of(gone(refund, fact, context))),
+                  fact.reference());
     };
+  }
+
+  /** Its failure was told before anybody knew that it is ours. */
+  private static RefundDecision cameBackAlready(
+      Refund refund, Fact success, Context context, List<Refund> states, Posting gone) {
+    RefundFailure failure = Objects.requireNonNull(context.failure());
+    Refund returned =
+        last(refund, states).after(RETURNED, Objects.requireNonNullElse(failure.code(), NO_CODE));
+    states.add(returned);
+    // What is booked already stands; only that can come back.
+    Booked booked =
+        Objects.requireNonNullElse(
+            context.booked(), new Booked(gone.entries().get(0).account().kind(), refund.amount()));
+    Posting back =
+        Postings.refundReturned(
+            refund.paymentId(),
+            refund.provider(),
+            gone.businessKey(),
+            booked.amount(),
+            booked.against(),
+            failure.at());
+    return new RefundDecision(
+        states,
+        returned,
+        Note.NONE,
+        List.of(gone, back),
+        List.of(RefundCases.returned(refund, success)),
+        NextAction.NONE);
   }
 
   private static RefundDecision failed(Refund refund, Fact fact, Context context) {
@@ -276,7 +310,7 @@ public final class RefundLifecycle {
             fact.code(),
             fact.observedAt(),
             fact.evidence());
-    return failed(refund, unnamed, new Context(null, context.fromSuspense(), null));
+    return failed(refund, unnamed, new Context(null, context.fromSuspense(), null, null));
   }
 
   private static RefundDecision pending(Refund refund, Fact fact) {

@@ -350,8 +350,8 @@ public final class FactStore {
     if (notes.isEmpty()) {
       return;
     }
-    // A provider may say the same for ever: what was ignored is remembered once a source. The
-    // payment is locked, so nobody writes the same note beside us.
+    // A provider may say the same for ever: what was ignored is remembered once a source and a
+    // refund. The payment is locked, so nobody writes the same note beside us.
     PreparedBatch batch =
         tx.prepareBatch(
             """
@@ -360,7 +360,8 @@ public final class FactStore {
             SELECT :payment_id, :event_type, :previous_status, :fact_source, :evidence::jsonb, :event_at
             WHERE NOT :once OR NOT EXISTS (SELECT FROM payrelay.payment_event
               WHERE payment_id = :payment_id AND event_type = :event_type
-                AND fact_source = :fact_source AND evidence ->> 'observation' = :observation)
+                AND fact_source = :fact_source AND evidence ->> 'observation' = :observation
+                AND evidence ->> 'reference' IS NOT DISTINCT FROM :reference)
             """);
     for (NoteRow note : notes) {
       bindEvent(batch, note.fact(), note.payment().paymentId())
@@ -368,6 +369,7 @@ public final class FactStore {
           .bind("previous_status", note.payment().status().name())
           .bind("once", note.decision().exceptions().isEmpty())
           .bind("observation", note.fact().observation().name())
+          .bind("reference", note.fact().reference())
           .add();
     }
     batch.execute();

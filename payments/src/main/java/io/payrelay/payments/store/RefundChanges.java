@@ -9,10 +9,12 @@ import io.payrelay.payments.ledger.Postings;
 import io.payrelay.payments.lifecycle.Decision;
 import io.payrelay.payments.lifecycle.Decision.Note;
 import io.payrelay.payments.lifecycle.Fact;
+import io.payrelay.payments.lifecycle.Observation;
 import io.payrelay.payments.lifecycle.Payment;
 import io.payrelay.payments.lifecycle.ProviderRefunds;
 import io.payrelay.payments.lifecycle.Refund;
 import io.payrelay.payments.lifecycle.RefundDecision;
+import io.payrelay.payments.lifecycle.RefundFailure;
 import io.payrelay.payments.lifecycle.RefundLifecycle;
 import io.payrelay.payments.lifecycle.RefundLifecycle.Booked;
 import io.payrelay.payments.lifecycle.RefundStatus;
@@ -50,6 +52,10 @@ final class RefundChanges {
   private final Map<String, String> holders = new HashMap<>();
 
   private final Map<String, Booked> booked = new HashMap<>();
+
+  /** Which refunds at the provider are said to have failed. */
+  private final Map<String, RefundFailure> failures = new HashMap<>();
+
   private final Set<String> inSuspense = new HashSet<>();
   private final List<Change> changes = new ArrayList<>();
   private final List<NoteRow> notes = new ArrayList<>();
@@ -110,6 +116,44 @@ final class RefundChanges {
     }
     booked.putAll(ledger.refunds(tx, refundKeys));
     inSuspense.addAll(ledger.inSuspense(tx, captureKeys));
+    readFailures(tx, about);
+  }
+
+  /** Only where a success may come behind them. */
+  private void readFailures(Handle tx, List<Fact> about) {
+    TreeSet<String> paymentIds = new TreeSet<>();
+    about.stream()
+        .filter(RefundChanges::saysThatItLeft)
+        .forEach(fact -> paymentIds.add(fact.paymentId()));
+    if (paymentIds.isEmpty()) {
+      return;
+    }
+    tx.createQuery(
+            """
+            SELECT said.payment_id, said.evidence ->> 'reference', said.event_at, said.evidence ->> 'code'
+            FROM (
+              SELECT r.payment_id, e.evidence, e.event_at
+              FROM payrelay.refund r JOIN payrelay.refund_event e USING (refund_id)
+              WHERE r.payment_id = ANY (:payment_ids)
+              UNION ALL
+              SELECT e.payment_id, e.evidence, e.event_at
+              FROM payrelay.payment_event e WHERE e.payment_id = ANY (:payment_ids)) said
+            WHERE said.evidence ->> 'observation' IN ('FAILED', 'FAILURE_REPORTED')
+              AND said.evidence ->> 'reference' IS NOT NULL
+            """)
+        .bindArray("payment_ids", String.class, paymentIds)
+        .map(
+            (row, context) ->
+                Map.entry(
+                    name(row.getString(1), row.getString(2)),
+                    new RefundFailure(
+                        row.getObject(3, OffsetDateTime.class).toInstant(), row.getString(4))))
+        .forEach(entry -> failures.merge(entry.getKey(), entry.getValue(), RefundFailure::later));
+  }
+
+  private static boolean saysThatItLeft(Fact fact) {
+    return fact.observation() == Observation.SUCCEEDED
+        || fact.observation() == Observation.PROVIDER_REFUND;
   }
 
   /** What follows for our refund that the fact is about; null where it is about none of ours. */
@@ -130,7 +174,8 @@ final class RefundChanges {
                 refund.refundId().equals(holder) ? null : holder,
                 inSuspense.contains(
                     Postings.captureKey(refund.provider(), refund.providerTransactionId())),
-                booked.get(key(refund, reference))));
+                booked.get(key(refund, reference)),
+                failure(about)));
     Refund previous = refund;
     for (Refund state : decision.states()) {
       changes.add(new Change(about, previous, state));
@@ -147,6 +192,10 @@ final class RefundChanges {
       holders.putIfAbsent(name(result.provider(), result.providerRefundId()), result.refundId());
     }
     remember(decision.postings());
+    // What is only reported of ours is asked about.
+    if (about.observation() == Observation.FAILED) {
+      rememberFailure(about);
+    }
     return decision;
   }
 
@@ -159,9 +208,26 @@ final class RefundChanges {
     if (ofRefund != null) {
       return ofRefund.ofPayment();
     }
-    Decision decision = ProviderRefunds.decide(payment, fact, booked.get(key(fact)));
+    Decision decision = ProviderRefunds.decide(payment, fact, booked.get(key(fact)), failure(fact));
     remember(decision.postings());
+    if (fact.observation() == Observation.FAILED
+        || fact.observation() == Observation.FAILURE_REPORTED) {
+      rememberFailure(fact);
+    }
     return decision;
+  }
+
+  private @Nullable RefundFailure failure(Fact fact) {
+    return fact.reference() == null ? null : failures.get(name(fact.paymentId(), fact.reference()));
+  }
+
+  private void rememberFailure(Fact fact) {
+    if (fact.reference() != null) {
+      failures.merge(
+          name(fact.paymentId(), fact.reference()),
+          new RefundFailure(fact.observedAt(), fact.code()),
+          RefundFailure::later);
+    }
   }
 
   /** For the facts behind it in the batch. */
@@ -344,7 +410,7 @@ final class RefundChanges {
     };
   }
 
-  /** Provider names hold no colon. */
+  /** Neither names of providers nor ids of payments hold a colon. */
   private static String name(String provider, String reference) {
     return provider + ":" + reference;
   }

@@ -109,6 +109,9 @@ class RefundLifecyclePropertyTest {
             Arbitraries.of(true, false),
             Arbitraries.of(AccountKind.REFUNDS, AccountKind.SUSPENSE)
                 .map(kind -> new Booked(kind, ASKED))
+                .injectNull(0.5),
+            Arbitraries.of(AT.minusSeconds(1), AT, AT.plusSeconds(1))
+                .map(at -> new RefundFailure(at, "account_closed"))
                 .injectNull(0.5))
         .as(RefundLifecycle.Context::new);
   }
@@ -167,6 +170,7 @@ class RefundLifecyclePropertyTest {
     final Map<String, Posting> postings = new HashMap<>();
     final Set<String> cases = new HashSet<>();
     final Set<String> lateRefunds = new HashSet<>();
+    final Map<String, RefundFailure> failures = new HashMap<>();
     private final Payment payment = Samples.payment("pay_0001", PaymentStatus.SUCCEEDED);
 
     RefundBooks() {
@@ -180,8 +184,11 @@ class RefundLifecyclePropertyTest {
       String holder = holders.get(fact.provider() + fact.reference());
       String id = fact.refundId() == null ? holder : fact.refundId();
       if (id == null) {
-        Decision decision = ProviderRefunds.decide(payment, fact, booked(key(fact)));
+        Decision decision =
+            ProviderRefunds.decide(
+                payment, fact, booked(key(fact)), failures.get(String.valueOf(fact.reference())));
         book(decision.postings());
+        remember(fact, Observation.FAILED, Observation.FAILURE_REPORTED);
         return;
       }
       Refund refund = Objects.requireNonNull(refunds.get(id));
@@ -195,7 +202,9 @@ class RefundLifecyclePropertyTest {
                   false,
                   booked(
                       Postings.refundKey(
-                          "simulator", "t1", RefundLifecycle.reference(refund, about)))));
+                          "simulator", "t1", RefundLifecycle.reference(refund, about))),
+                  failures.get(String.valueOf(fact.reference()))));
+      remember(fact, Observation.FAILED);
       checkMoves(refund, decision);
       refunds.put(id, decision.result());
       if (decision.result().providerRefundId() != null) {
@@ -207,6 +216,15 @@ class RefundLifecyclePropertyTest {
           .filter(one -> one.kind() == ExceptionKind.LATE_REFUND)
           .forEach(one -> lateRefunds.add(id));
       refunds.values().forEach(this::check);
+    }
+
+    private void remember(Fact fact, Observation... failed) {
+      if (fact.reference() != null && List.of(failed).contains(fact.observation())) {
+        failures.merge(
+            fact.reference(),
+            new RefundFailure(fact.observedAt(), fact.code()),
+            RefundFailure::later);
+      }
     }
 
     private void book(List<Posting> booked) {
@@ -286,7 +304,47 @@ class RefundLifecyclePropertyTest {
         said(FactSource.WEBHOOK, Observation.PROVIDER_REFUND, "re_1"));
   }
 
+  // Source: docs.stripe.com/api/refunds/object (a refund that succeeded can still fail).
+  @Property(tries = 100)
+  void keepsNoMoneyOfARefundThatCameBackInEveryOrder(
+      @ForAll("ordersOfComingBack") List<Fact> facts) {
+    RefundBooks books = new RefundBooks();
+
+    facts.forEach(books::apply);
+
+    assertThat(books.refunds.get("ref_0001"))
+        .satisfies(
+            refund -> {
+              assertThat(refund.status()).isIn(RefundStatus.FAILED, RefundStatus.RETURNED);
+              assertThat(refund.failureCode()).isEqualTo("account_closed");
+            });
+    assertThat(books.booked("provider_refund:simulator:t1:re_1")).isNull();
+    assertThat(books.lateRefunds).isEmpty();
+  }
+
+  @Provide
+  Arbitrary<List<Fact>> ordersOfComingBack() {
+    // A webhook may name the provider's id only.
+    return Combinators.combine(
+            Arbitraries.of(true, false),
+            Arbitraries.shuffle(
+                said(FactSource.RESPONSE, Observation.PENDING, "re_1"),
+                said(FactSource.RESPONSE, Observation.SUCCEEDED, "re_1"),
+                said(FactSource.WEBHOOK, Observation.PROVIDER_REFUND, "re_1"),
+                said(FactSource.WEBHOOK, Observation.FAILED, "re_1")))
+        .as(
+            (named, facts) ->
+                facts.stream()
+                    .map(
+                        fact ->
+                            named || fact.source() == FactSource.RESPONSE
+                                ? fact
+                                : fact.aboutRefund(null))
+                    .toList());
+  }
+
   private static Fact said(FactSource source, Observation observation, @Nullable String reference) {
+    boolean failed = observation == Observation.FAILED;
     return new Fact(
         source,
         "simulator",
@@ -296,8 +354,8 @@ class RefundLifecyclePropertyTest {
         observation == Observation.UNKNOWN ? null : ASKED,
         null,
         reference,
-        null,
-        AT,
+        failed ? "account_closed" : null,
+        failed ? AT.plusSeconds(1) : AT,
         Map.of(),
         "ref_0001");
   }

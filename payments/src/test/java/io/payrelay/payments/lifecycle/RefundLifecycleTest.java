@@ -29,14 +29,22 @@ import org.junit.jupiter.params.provider.EnumSource;
 class RefundLifecycleTest {
 
   private static final Money ASKED = new Money(500, "EUR");
-  private static final Context NOTHING = new Context(null, false, null);
+  private static final Context NOTHING = new Context(null, false, null, null);
   private static final Context GONE =
-      new Context(null, false, new Booked(AccountKind.REFUNDS, ASKED));
+      new Context(null, false, new Booked(AccountKind.REFUNDS, ASKED), null);
 
   private static Fact fact(
       Observation observation, @Nullable String reference, @Nullable Money amount) {
+    return fact(FactSource.QUERY, observation, reference, amount);
+  }
+
+  private static Fact fact(
+      FactSource source,
+      Observation observation,
+      @Nullable String reference,
+      @Nullable Money amount) {
     return new Fact(
-        FactSource.QUERY,
+        source,
         "simulator",
         "pay_0001",
         observation,
@@ -118,7 +126,10 @@ class RefundLifecycleTest {
   @Test
   void takesMoneyThatNoPaymentExplainsOutOfSuspense() {
     Posting posting =
-        decide(PENDING, fact(Observation.SUCCEEDED, "re_1", ASKED), new Context(null, true, null))
+        decide(
+                PENDING,
+                fact(Observation.SUCCEEDED, "re_1", ASKED),
+                new Context(null, true, null, null))
             .postings()
             .get(0);
 
@@ -159,6 +170,65 @@ class RefundLifecycleTest {
     assertThat(decision.exceptions())
         .extracting(ExceptionCase::kind)
         .containsExactly(ExceptionKind.LATE_REFUND);
+  }
+
+  // Events overtake each other: docs.stripe.com/webhooks (no order is guaranteed).
+  @ParameterizedTest
+  @CsvSource({
+    "QUERY,    -1000, ''",
+    "QUERY,        0, ''",
+    "WEBHOOK,      0, ''",
+    "WEBHOOK,   1000, LATE_REFUND",
+    "QUERY,     1000, LATE_REFUND",
+    "RESPONSE,  1000, ''",
+  })
+  void believesASuccessOfAFailedRefundOnlyWhereItIsNewer(
+      FactSource source, long afterMs, String kind) {
+    Fact success = fact(source, Observation.SUCCEEDED, "re_1", ASKED);
+    RefundFailure failure =
+        new RefundFailure(success.observedAt().minusMillis(afterMs), "account_closed");
+    Refund ours = refund("ref_0001", FAILED, "re_1");
+
+    RefundDecision decision =
+        RefundLifecycle.decide(ours, success, new Context(null, false, null, failure));
+    Decision ofNobodys =
+        ProviderRefunds.decide(
+            Samples.payment("pay_0001", PaymentStatus.SUCCEEDED),
+            success.aboutRefund(null),
+            null,
+            failure);
+
+    assertThat(decision.states()).isEmpty();
+    assertThat(decision.exceptions())
+        .extracting(one -> one.kind().name())
+        .isEqualTo(kind.isEmpty() ? List.of() : List.of(kind));
+    assertThat(decision.postings()).hasSize(kind.isEmpty() ? 0 : 1);
+    assertThat(ofNobodys.postings()).hasSize(kind.isEmpty() ? 0 : 1);
+    assertThat(ofNobodys.note())
+        .isEqualTo(kind.isEmpty() ? Decision.Note.IGNORED : Decision.Note.MONEY_REVERSED);
+  }
+
+  @Test
+  void returnsARefundWhoseFailureWasToldBeforeItWasKnownAsOurs() {
+    Fact success = fact(FactSource.RESPONSE, Observation.SUCCEEDED, "re_1", ASKED);
+    RefundFailure failure = new RefundFailure(success.observedAt(), "account_closed");
+
+    RefundDecision decision =
+        RefundLifecycle.decide(
+            refund("ref_0001", PENDING, null), success, new Context(null, true, null, failure));
+
+    assertThat(decision.states()).extracting(Refund::status).containsExactly(SUCCEEDED, RETURNED);
+    assertThat(decision.result().failureCode()).isEqualTo("account_closed");
+    assertThat(decision.postings())
+        .extracting(Posting::kind)
+        .containsExactly(PostingKind.REFUND, PostingKind.REFUND_RETURNED);
+    assertThat(decision.postings().get(1).reverses())
+        .isEqualTo(decision.postings().get(0).businessKey());
+    assertThat(decision.postings().get(1).entries().get(1).account())
+        .isEqualTo(decision.postings().get(0).entries().get(0).account());
+    assertThat(decision.exceptions())
+        .extracting(ExceptionCase::kind)
+        .containsExactly(ExceptionKind.REFUND_RETURNED);
   }
 
   @ParameterizedTest
@@ -204,7 +274,7 @@ class RefundLifecycleTest {
         decide(
             PENDING,
             fact(Observation.SUCCEEDED, "re_1", ASKED),
-            new Context("ref_0000", false, new Booked(AccountKind.REFUNDS, ASKED)));
+            new Context("ref_0000", false, new Booked(AccountKind.REFUNDS, ASKED), null));
 
     assertThat(decision.result().status()).isEqualTo(UNKNOWN);
     assertThat(decision.postings()).isEmpty();
@@ -232,7 +302,7 @@ class RefundLifecycleTest {
   @Test
   void takesWhatLeftForWhatWasAskedForOnAPersonsWordOnly() {
     Money other = new Money(501, "EUR");
-    Context left = new Context(null, false, new Booked(AccountKind.REFUNDS, other));
+    Context left = new Context(null, false, new Booked(AccountKind.REFUNDS, other), null);
     Fact answer = fact(Observation.SUCCEEDED, "re_1", other);
 
     RefundDecision person = decide(UNKNOWN, operators(answer), left);
@@ -292,8 +362,8 @@ class RefundLifecycleTest {
     Fact failure = fact(Observation.FAILED, "re_9", ASKED).aboutRefund(null);
 
     Decision told =
-        ProviderRefunds.decide(payment, failure, new Booked(AccountKind.REFUNDS, ASKED));
-    Decision unknown = ProviderRefunds.decide(payment, failure, null);
+        ProviderRefunds.decide(payment, failure, new Booked(AccountKind.REFUNDS, ASKED), null);
+    Decision unknown = ProviderRefunds.decide(payment, failure, null, null);
 
     assertThat(told.postings())
         .extracting(Posting::kind)

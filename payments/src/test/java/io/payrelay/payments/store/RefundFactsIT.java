@@ -306,6 +306,65 @@ class RefundFactsIT {
     assertThat(refundable()).isEqualTo("600");
   }
 
+  @Test
+  void takesNoMoneyWhenTheSuccessOfARefundThatCameBackArrivesLast() {
+    capture();
+    request(refund, PART, null);
+    apply(answer(PENDING, reference));
+    Fact before = news(PROVIDER_REFUND, reference);
+    Fact after = later(news(FAILED, reference));
+
+    apply(after);
+    apply(before);
+    apply(after, before, answer(SUCCEEDED, reference));
+
+    assertThat(state()).isEqualTo("FAILED 3 " + reference);
+    assertThat(cases()).isEmpty();
+    assertThat(postings()).isEmpty();
+    assertThat(refundable()).isEqualTo("1000");
+
+    apply(later(later(before)));
+
+    assertThat(cases()).containsExactly("LATE_REFUND");
+  }
+
+  @Test
+  void takesNoMoneyOfARefundThatHadComeBackBeforeAnybodyKnewWhose() {
+    capture();
+    request(refund, PART, null);
+
+    apply(later(news(FAILED, "re_theirs")));
+    apply(later(news(FAILED, reference)));
+    apply(news(PROVIDER_REFUND, "re_theirs"));
+
+    assertThat(cases()).isEmpty();
+    assertThat(refundable()).isEqualTo("600");
+
+    apply(answer(SUCCEEDED, reference));
+
+    assertThat(state()).isEqualTo("RETURNED 4 " + reference);
+    assertThat(cases()).containsExactly("REFUND_RETURNED");
+    assertThat(postings())
+        .containsExactly(GONE, "REFUND_RETURNED DEBIT PROVIDER_RECEIVABLE 400, CREDIT REFUNDS 400");
+    assertThat(refundable()).isEqualTo("1000");
+  }
+
+  private static Fact later(Fact fact) {
+    return new Fact(
+        fact.source(),
+        fact.provider(),
+        fact.paymentId(),
+        fact.observation(),
+        fact.providerTransactionId(),
+        fact.amount(),
+        fact.payeeAccount(),
+        fact.reference(),
+        fact.code(),
+        fact.observedAt().plusSeconds(1),
+        fact.evidence(),
+        fact.refundId());
+  }
+
   // Source: coreshop #2529, woocommerce #21083 (late payment of a failed order).
   @Test
   void givesBackALateSuccessOutOfSuspense() {

@@ -54,6 +54,11 @@ final class Drain {
     Duration cpu = process.cpu().minus(fromCpu);
     settle(visible);
     int events = size.total() - from;
+    if (events == 0) {
+      throw process.failed(
+          "had all %d rows visible together with the %d of the warm-up, so that nothing is left to measure: take more --events"
+              .formatted(size.total(), size.warmUpEvents()));
+    }
     double seconds = tookNs / 1e9;
     return new Figures(
         name,
