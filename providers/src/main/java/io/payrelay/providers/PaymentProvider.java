@@ -30,8 +30,8 @@ public interface PaymentProvider extends AutoCloseable {
 
   /**
    * Asks what became of a payment's charge. Of one that was paid the answer may show what was given
-   * back since, as far as the provider tells it in the same time: the result never waits for that,
-   * and is never less certain for it.
+   * back since, as far as the provider tells it within the time; the result is no less certain
+   * where it does not.
    */
   CompletableFuture<ProviderAnswer> query(ChargeRef charge, Duration timeout);
 

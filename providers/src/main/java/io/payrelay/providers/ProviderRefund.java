@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * @param refundId ours, where the provider names one; null: nobody says that we asked for it
  * @param amount positive
  * @param code why it failed; null for the others
- * @param occurredAt null where the provider names no time
+ * @param madeAt when it was made, not when it failed; null where the provider names no time
  */
 public record ProviderRefund(
     String providerTransactionId,
@@ -21,7 +21,7 @@ public record ProviderRefund(
     Status status,
     Money amount,
     @Nullable String code,
-    @Nullable Instant occurredAt) {
+    @Nullable Instant madeAt) {
 
   /** How it stands, in the order in which several of one charge are told. */
   public enum Status {

@@ -66,6 +66,11 @@ public final class ResultFacts {
           case PENDING -> Observation.PENDING;
           case FAILED -> Observation.FAILED;
         };
+    // A failure counts from when it was seen: no success that was told before may be newer.
+    Instant at =
+        refund.status() == ProviderRefund.Status.SUCCEEDED && refund.madeAt() != null
+            ? refund.madeAt()
+            : now;
     Map<String, String> all = new HashMap<>(evidence);
     all.put("provider_refund_id", refund.providerRefundId());
     return new Fact(
@@ -78,7 +83,7 @@ public final class ResultFacts {
         null,
         refund.providerRefundId(),
         refund.code(),
-        refund.occurredAt() == null ? now : refund.occurredAt(),
+        at,
         all,
         refund.refundId());
   }

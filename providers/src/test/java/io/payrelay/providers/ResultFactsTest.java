@@ -44,7 +44,10 @@ class ResultFactsTest {
             tuple(Observation.FAILED, "re_1", "refund_1", "account_closed"));
     assertThat(facts.subList(2, 5))
         .allMatch(fact -> fact.source() == FactSource.QUERY && fact.isAboutRefund())
-        .allMatch(fact -> fact.observedAt().equals(THEN))
+        .allMatch(
+            fact ->
+                fact.observedAt()
+                    .equals(fact.observation() == Observation.PROVIDER_REFUND ? THEN : NOW))
         .allMatch(fact -> "ch_1".equals(fact.providerTransactionId()))
         .allMatch(fact -> fact.reference().equals(fact.evidence().get("provider_refund_id")));
   }
