@@ -35,7 +35,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** What was given back is learnt by a question about the charge, too. */
-@Timeout(60)
+@Timeout(120)
 class RefundsByQueryIT {
 
   private static final Map<String, String> FAST =
