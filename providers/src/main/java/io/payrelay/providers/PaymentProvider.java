@@ -28,7 +28,11 @@ public interface PaymentProvider extends AutoCloseable {
    */
   CompletableFuture<ProviderAnswer> charge(ChargeCall call);
 
-  /** Asks what became of a payment's charge. */
+  /**
+   * Asks what became of a payment's charge. Of one that was paid the answer may show what was given
+   * back since, as far as the provider tells it within the time; the result is no less certain
+   * where it does not.
+   */
   CompletableFuture<ProviderAnswer> query(ChargeRef charge, Duration timeout);
 
   /** Cancels what can still be paid of a payment's charge, and says how it stands afterwards. */

@@ -6,13 +6,14 @@ import io.payrelay.payments.lifecycle.Observation;
 import io.payrelay.payments.money.Money;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/** Turns a provider's result into the fact that the payment's life is decided on. Stateless. */
+/** Turns a provider's answer into the facts that the payment's life is decided on. Stateless. */
 public final class ResultFacts {
 
   private ResultFacts() {}
@@ -37,7 +38,54 @@ public final class ResultFacts {
     for (ProviderResult further : answer.further()) {
       of(source, provider, paymentId, further, evidence, now).ifPresent(facts::add);
     }
+    if (answer.result() instanceof ProviderResult.Succeeded) {
+      // Behind the money that they give back. What succeeded goes first: of two under one id of
+      // ours it is the one that counts.
+      answer.refunds().stream()
+          .sorted(Comparator.comparing(ProviderRefund::status))
+          .map(refund -> refund(source, provider, paymentId, refund, evidence, now))
+          .forEach(facts::add);
+    }
     return facts;
+  }
+
+  /**
+   * As a webhook tells it. Here the provider itself was asked: that a refund of ours failed is no
+   * hint.
+   */
+  private static Fact refund(
+      FactSource source,
+      String provider,
+      String paymentId,
+      ProviderRefund refund,
+      Map<String, String> evidence,
+      Instant now) {
+    Observation observation =
+        switch (refund.status()) {
+          case SUCCEEDED -> Observation.PROVIDER_REFUND;
+          case PENDING -> Observation.PENDING;
+          case FAILED -> Observation.FAILED;
+        };
+    // A failure counts from when it was seen: no success that was told before may be newer.
+    Instant at =
+        refund.status() == ProviderRefund.Status.SUCCEEDED && refund.madeAt() != null
+            ? refund.madeAt()
+            : now;
+    Map<String, String> all = new HashMap<>(evidence);
+    all.put("provider_refund_id", refund.providerRefundId());
+    return new Fact(
+        source,
+        provider,
+        paymentId,
+        observation,
+        refund.providerTransactionId(),
+        refund.amount(),
+        null,
+        refund.providerRefundId(),
+        refund.code(),
+        at,
+        all,
+        refund.refundId());
   }
 
   private static Optional<Fact> of(

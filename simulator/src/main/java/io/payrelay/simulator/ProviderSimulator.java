@@ -84,7 +84,8 @@ public final class ProviderSimulator implements AutoCloseable {
     connections = new Connections(config.hangMax(), tasks);
     Replies replies = new Replies(tasks, config.latency());
     QueryApi queries =
-        new QueryApi(config, plan, queryScripts, ledger, webhooks, connections, replies, counters);
+        new QueryApi(
+            config, plan, queryScripts, ledger, refunds, webhooks, connections, replies, counters);
     stripeIntents = new StripeIntents(config, ledger, webhooks, tasks);
     server =
         Javalin.create(

@@ -2,16 +2,22 @@ package io.payrelay.simulator;
 
 import io.javalin.http.Context;
 import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /** Queries and cancellation of charges. Thread-safe. */
 final class QueryApi {
+  /** That many refunds of one charge are shown: a client bounds what it reads. */
+  private static final int REFUNDS_MAX = 50;
+
   private final SimulatorConfig config;
   private final FaultPlan plan;
   private final Scripts<QueryFault> scripts;
   private final Ledger ledger;
+  private final Refunds refunds;
   private final WebhookSender webhooks;
   private final Connections connections;
   private final Replies replies;
@@ -22,6 +28,7 @@ final class QueryApi {
       FaultPlan plan,
       Scripts<QueryFault> scripts,
       Ledger ledger,
+      Refunds refunds,
       WebhookSender webhooks,
       Connections connections,
       Replies replies,
@@ -30,6 +37,7 @@ final class QueryApi {
     this.plan = plan;
     this.scripts = scripts;
     this.ledger = ledger;
+    this.refunds = refunds;
     this.webhooks = webhooks;
     this.connections = connections;
     this.replies = replies;
@@ -57,7 +65,7 @@ final class QueryApi {
                           .map(Ledger.Entry::charge)
                           .filter(this::isVisible)
                           .toList();
-                  Replies.send(ctx, 200, SimulatorJson.list(charges));
+                  Replies.send(ctx, 200, SimulatorJson.list(charges, this::given));
                 }));
   }
 
@@ -130,6 +138,18 @@ final class QueryApi {
       }
     }
     return Replies.done();
+  }
+
+  /** What was given back of a charge, the newest first. */
+  private List<Refund> given(Charge charge) {
+    List<Refund> given =
+        new ArrayList<>(
+            refunds.ofCharge(charge.id()).stream()
+                .map(Refunds.Entry::refund)
+                .filter(refund -> isVisible(refund.createdAt()))
+                .toList());
+    Collections.reverse(given);
+    return given.subList(0, Math.min(given.size(), REFUNDS_MAX));
   }
 
   private boolean isVisible(Charge charge) {

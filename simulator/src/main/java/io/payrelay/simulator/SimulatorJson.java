@@ -10,6 +10,7 @@ import java.time.Instant;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 
 /**
  * Writes the JSON of the protocol and of the oracle. Streaming, because every charge passes here
@@ -62,15 +63,16 @@ final class SimulatorJson {
         });
   }
 
-  static byte[] list(Collection<Charge> charges) {
-    return list(charges, SimulatorJson::writeCharge);
+  /** Each charge with what was given back of it, where anything was. */
+  static byte[] list(Collection<Charge> charges, Function<Charge, List<Refund>> given) {
+    return write(charges, (json, charge) -> writeCharge(json, charge, given.apply(charge)));
   }
 
   static byte[] refunds(Collection<Refund> refunds) {
-    return list(refunds, SimulatorJson::writeRefund);
+    return write(refunds, SimulatorJson::writeRefund);
   }
 
-  private static <T> byte[] list(Collection<T> things, Writer<T> writer) {
+  private static <T> byte[] write(Collection<T> things, Writer<T> writer) {
     return bytes(
         json -> {
           json.writeStartObject();
@@ -165,6 +167,11 @@ final class SimulatorJson {
   }
 
   private static void writeCharge(JsonGenerator json, Charge charge) throws IOException {
+    writeCharge(json, charge, List.of());
+  }
+
+  private static void writeCharge(JsonGenerator json, Charge charge, List<Refund> given)
+      throws IOException {
     json.writeStartObject();
     json.writeStringField("id", charge.id());
     json.writeStringField("merchant_transaction_id", charge.merchantTransactionId());
@@ -174,6 +181,13 @@ final class SimulatorJson {
     json.writeStringField("payee_account", charge.payeeAccount());
     json.writeStringField("failure_code", charge.failureCode());
     json.writeStringField("created_at", charge.createdAt().toString());
+    if (!given.isEmpty()) {
+      json.writeArrayFieldStart("refunds");
+      for (Refund refund : given) {
+        writeRefund(json, refund);
+      }
+      json.writeEndArray();
+    }
     json.writeEndObject();
   }
 

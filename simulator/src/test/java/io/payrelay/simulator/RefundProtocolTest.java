@@ -63,6 +63,22 @@ class RefundProtocolTest {
   }
 
   @Test
+  void showsWhatWasGivenBackWithTheChargeWhoeverAskedForIt() throws Exception {
+    assertThat(client.query("payment_1").get(0).has("refunds")).isFalse();
+    JsonNode first = json(refund("refund_1", 500));
+    simulator.script("refund_2", Fault.DECLINE);
+    JsonNode second = json(refund("refund_2", 100));
+
+    assertThat(client.query("payment_1").get(0).get("refunds")).containsExactly(second, first);
+    assertThat(second.get("status").asText()).isEqualTo("failed");
+    for (int i = 0; i < 50; i++) {
+      refund("refund_1" + i, 1);
+    }
+    // The newest 50: a client bounds what it reads.
+    assertThat(client.query("payment_1").get(0).get("refunds")).hasSize(50).doesNotContain(first);
+  }
+
+  @Test
   void givesBackOnceForOneKey() throws Exception {
     HttpResponse<String> first = refund("refund_1", 500);
     HttpResponse<String> second = refund("refund_1", 500);

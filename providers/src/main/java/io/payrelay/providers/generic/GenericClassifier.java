@@ -222,7 +222,7 @@ final class GenericClassifier {
         : new Unknown("declined, with a charge that is not failed");
   }
 
-  private static @Nullable Money money(JsonNode charge) {
+  static @Nullable Money money(JsonNode charge) {
     JsonNode amount = charge.path("amount");
     String currency = charge.path("currency").asText("");
     boolean readable =
@@ -233,7 +233,7 @@ final class GenericClassifier {
     return readable ? new Money(amount.longValue(), currency) : null;
   }
 
-  private static @Nullable Instant instant(JsonNode node) {
+  static @Nullable Instant instant(JsonNode node) {
     try {
       return node.isTextual() ? Instant.parse(node.textValue()) : null;
     } catch (DateTimeException e) {
@@ -243,7 +243,7 @@ final class GenericClassifier {
   }
 
   /** Null where it is not one JSON value that came as JSON. */
-  private static @Nullable JsonNode json(HttpAnswer answer) {
+  static @Nullable JsonNode json(HttpAnswer answer) {
     return AnswerReader.json(answer, ProviderAnswer.BODY_BYTES_MAX);
   }
 }

@@ -88,7 +88,11 @@ public final class GenericProvider implements PaymentProvider {
     return http.ask(
         request(uri).GET(),
         timeout,
-        answer -> answered(GenericClassifier.ofQuery(answer, paymentId, clock.instant()), answer));
+        answer -> {
+          List<ProviderResult> results =
+              GenericClassifier.ofQuery(answer, paymentId, clock.instant());
+          return answered(results, answer).withRefunds(GenericRefunds.of(answer, results));
+        });
   }
 
   @Override

@@ -157,8 +157,7 @@ final class StripeClassifier {
     if (!refundId.equals(StripeMetadata.refundId(refund))) {
       return new Unknown("the answer names another " + StripeMetadata.REFUND_ID);
     }
-    JsonNode given = refund.path(StripeRequest.transactionField(transaction));
-    if (!transaction.equals(given.isObject() ? given.path("id").asText() : given.asText())) {
+    if (!givesBack(refund, transaction)) {
       return new Unknown("the answer names another payment intent");
     }
     Money amount = money(refund, "amount");
@@ -172,6 +171,12 @@ final class StripeClassifier {
       case "canceled" -> new Declined("canceled", id, amount);
       default -> new Unknown("a refund of unknown status");
     };
+  }
+
+  /** Is it that money which the refund gives back? */
+  static boolean givesBack(JsonNode refund, String transaction) {
+    JsonNode given = refund.path(StripeRequest.transactionField(transaction));
+    return transaction.equals(given.isObject() ? given.path("id").asText() : given.asText());
   }
 
   /** What a list answers instead of a page; null: it is a page. */
@@ -271,14 +276,14 @@ final class StripeClassifier {
         error.path(error.hasNonNull("decline_code") ? "decline_code" : "code"));
   }
 
-  private static @Nullable Money money(JsonNode object, String field) {
+  static @Nullable Money money(JsonNode object, String field) {
     JsonNode amount = object.path(field);
     return amount.isIntegralNumber() && amount.canConvertToLong()
         ? StripeAmounts.money(amount.longValue(), object.path("currency").asText("")).orElse(null)
         : null;
   }
 
-  private static @Nullable Instant created(JsonNode object) {
+  static @Nullable Instant created(JsonNode object) {
     JsonNode created = object.path("created");
     return created.isIntegralNumber() && created.canConvertToInt() && created.intValue() > 0
         ? Instant.ofEpochSecond(created.intValue())

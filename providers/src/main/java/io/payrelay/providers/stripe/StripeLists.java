@@ -35,7 +35,7 @@ import org.jspecify.annotations.Nullable;
 final class StripeLists {
 
   static final int PAGE_BYTES_MAX = 2 << 20;
-  private static final int PAGE_SIZE = 100;
+  static final int PAGE_SIZE = 100;
 
   /** Stripe's clock and ours. */
   private static final Duration SKEW = Duration.ofMinutes(5);

@@ -54,6 +54,7 @@ public final class StripeProvider implements PaymentProvider {
   private final StripeClassifier classifier;
   private final ProviderHttp http;
   private final StripeLists lists;
+  private final StripeRefunds given;
 
   /** A client of the configured account; opens connections when they are needed. */
   public StripeProvider(StripeConfig config, InstantSource clock) {
@@ -77,6 +78,7 @@ public final class StripeProvider implements PaymentProvider {
         new ProviderHttp(
             StripeWebhooks.NAME, config.connectTimeout(), clock, StripeLists.PAGE_BYTES_MAX);
     this.lists = new StripeLists(http, classifier, clock, config.queryPagesMax(), this::request);
+    this.given = new StripeRefunds(http, classifier, clock, refunds, this::request);
   }
 
   @Override
@@ -115,7 +117,8 @@ public final class StripeProvider implements PaymentProvider {
     long deadlineNs = System.nanoTime() + timeout.toNanos();
     return find(charge, deadlineNs)
         .thenCompose(
-            found -> settled(found.reading(), charge.paymentId(), found.answer(), deadlineNs));
+            found -> settled(found.reading(), charge.paymentId(), found.answer(), deadlineNs))
+        .thenCompose(answer -> given.with(answer, deadlineNs));
   }
 
   @Override
@@ -133,7 +136,8 @@ public final class StripeProvider implements PaymentProvider {
                 return CompletableFuture.completedFuture(found.answer());
               }
               return cancelled(open, charge.paymentId(), deadlineNs);
-            });
+            })
+        .thenCompose(answer -> given.with(answer, deadlineNs));
   }
 
   @Override

@@ -6,8 +6,10 @@ import static org.awaitility.Awaitility.await;
 
 import com.stripe.StripeClient;
 import com.stripe.model.PaymentIntent;
+import com.stripe.model.Refund;
 import com.stripe.param.PaymentIntentConfirmParams;
 import com.stripe.param.PaymentIntentCreateParams;
+import com.stripe.param.RefundCreateParams;
 import com.sun.net.httpserver.HttpServer;
 import io.payrelay.payments.lifecycle.Payment;
 import io.payrelay.payments.lifecycle.PaymentStatus;
@@ -19,6 +21,7 @@ import io.payrelay.providers.ChargeRef;
 import io.payrelay.providers.PaymentProvider;
 import io.payrelay.providers.Prepared;
 import io.payrelay.providers.ProviderAnswer;
+import io.payrelay.providers.ProviderRefund;
 import io.payrelay.providers.ProviderResult;
 import io.payrelay.providers.ProviderResult.Declined;
 import io.payrelay.providers.ProviderResult.KeyRefused;
@@ -35,6 +38,7 @@ import io.payrelay.simulator.Fault;
 import io.payrelay.simulator.ProviderSimulator;
 import io.payrelay.simulator.QueryFault;
 import io.payrelay.simulator.SimulatedCharge;
+import io.payrelay.simulator.SimulatedRefund;
 import io.payrelay.simulator.SimulatorConfig;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -242,6 +246,53 @@ class StripeProviderTest {
     assertThat(simulator.refunds()).hasSize(2);
     assertThat(refund("ref_0004", id, 1).result())
         .isEqualTo(new Declined("charge_already_refunded", null, null));
+  }
+
+  // Source: Alipay TRADE_CLOSED after a full refund, WeChat trade_state REFUND.
+  @Test
+  void tellsWhatWasGivenBackOfAChargeThatAQueryFinds() throws Exception {
+    simulator.script("pay_0001", Fault.RESET_AFTER);
+    assertThat(charge("pay_0001", "pm_card_visa").refunds()).isEmpty();
+    String id = simulator.charges().get(0).id();
+    assertThat(query("pay_0001", null).refunds()).isEmpty();
+    // By a person at Stripe, and by us.
+    Refund theirs =
+        stripe()
+            .v1()
+            .refunds()
+            .create(RefundCreateParams.builder().setPaymentIntent(id).setAmount(1000L).build());
+    String ours = succeeded(refund("ref_0001", id, 250)).providerTransactionId();
+
+    List<ProviderAnswer> answers =
+        List.of(query("pay_0001", null), query("pay_0001", id), cancel("pay_0001", id));
+
+    for (ProviderAnswer answer : answers) {
+      assertThat(answer.result()).isEqualTo(new Succeeded(id, USD, null, null));
+      assertThat(answer.refunds())
+          .containsExactly(
+              given(id, ours, "ref_0001", 250, simulator.refunds().get(1)),
+              given(id, theirs.getId(), null, 1000, simulator.refunds().get(0)));
+    }
+    // The two looks without an id asked for two lists each, the two with it for one.
+    simulator.scriptQueries("list_7", QueryFault.UNAVAILABLE);
+    simulator.scriptQueries("list_8", QueryFault.TIMEOUT);
+    for (Duration timeout : List.of(TIMEOUT, Duration.ofSeconds(1))) {
+      ProviderAnswer answer = provider.query(new ChargeRef("pay_0001", id, before), timeout).join();
+      assertThat(answer.result()).isEqualTo(new Succeeded(id, USD, null, null));
+      assertThat(answer.refunds()).isEmpty();
+    }
+  }
+
+  private static ProviderRefund given(
+      String transaction, String id, String ours, long minor, SimulatedRefund made) {
+    return new ProviderRefund(
+        transaction,
+        id,
+        ours,
+        ProviderRefund.Status.SUCCEEDED,
+        new Money(minor, "USD"),
+        null,
+        Instant.ofEpochSecond(made.createdAt().getEpochSecond()));
   }
 
   @Test
