@@ -12,9 +12,9 @@ import org.jdbi.v3.core.Jdbi;
 
 /**
  * Outcomes whose payment somebody holds, as an upstream does whose transaction stays open after it
- * asked for a refund. They are tried again at growing intervals, and their leases are renewed, so
- * that nobody asks the provider meanwhile. Should the process die, the leases end and the provider
- * is asked. Belongs to one thread, but for the count.
+ * asked for a refund, or that wait for another lock. They are tried again at growing intervals, and
+ * their leases are renewed, so that nobody asks the provider meanwhile. Should the process die, the
+ * leases end and the provider is asked. Belongs to one thread, but for the count.
  */
 final class HeldOutcomes {
 
@@ -43,7 +43,7 @@ final class HeldOutcomes {
    * half is for payments that nobody holds.
    */
   boolean isFullFor(Outcome outcome) {
-    return !holds(outcome) && (ofLane(outcome.lane()) + 1) * 2 > outcome.lane().inFlight().max();
+    return !holds(outcome) && (of(outcome.lane()) + 1) * 2 > outcome.lane().inFlight().max();
   }
 
   /** Is it kept already? */
@@ -115,7 +115,8 @@ final class HeldOutcomes {
     return count.get();
   }
 
-  private long ofLane(ProviderLane lane) {
+  /** How many there are of a provider. */
+  long of(ProviderLane lane) {
     return held.values().stream().filter(one -> one.outcome().lane() == lane).count();
   }
 }
