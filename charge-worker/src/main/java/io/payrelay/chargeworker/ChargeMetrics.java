@@ -95,7 +95,7 @@ final class ChargeMetrics {
   /** Shows how many outcomes wait because somebody holds their payment. */
   void held(Supplier<Number> count) {
     Gauge.builder("payrelay.charge.held", count)
-        .description("answers that cannot be written because somebody holds their payment")
+        .description("answers that wait for a row or a table that somebody holds")
         .register(registry);
   }
 

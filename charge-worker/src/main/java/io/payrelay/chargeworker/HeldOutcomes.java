@@ -4,6 +4,7 @@ import io.payrelay.payments.store.OperationStore;
 import io.payrelay.platform.database.LockLimit;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -68,16 +69,17 @@ final class HeldOutcomes {
     count.set(held.size());
   }
 
-  /** Those whose time has come, the longest kept first. */
+  /**
+   * Those whose time has come, the longest due first: each has its turn, however many there are.
+   */
   List<Outcome> due(int limit) {
-    List<Outcome> due = new ArrayList<>();
     long nowNs = System.nanoTime();
-    for (Held one : held.values()) {
-      if (due.size() < limit && one.dueNs() - nowNs <= 0) {
-        due.add(one.outcome());
-      }
-    }
-    return due;
+    return held.values().stream()
+        .filter(one -> one.dueNs() - nowNs <= 0)
+        .sorted(Comparator.comparingLong(one -> one.dueNs() - nowNs))
+        .limit(limit)
+        .map(Held::outcome)
+        .toList();
   }
 
   /**

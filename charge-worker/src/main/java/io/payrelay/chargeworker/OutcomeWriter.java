@@ -283,7 +283,7 @@ final class OutcomeWriter implements Worker {
     }
   }
 
-  /** Never let go: its payment is free, so it may be written at any moment. */
+  /** It is not let go. Of too many the evidence is written as soon as nobody is in the way. */
   private void keepWaiting(Outcome outcome) {
     if (held.isFullFor(outcome)) {
       evidence.add(outcome);
@@ -320,7 +320,7 @@ final class OutcomeWriter implements Worker {
         done(outcome);
       } else {
         // As many as may be in flight, and no more: claims stop before that.
-        held.keep(outcome);
+        keepWaiting(outcome);
         log.warn("outcome waits: somebody holds its payment and its operation, as of too many");
       }
     }
