@@ -60,6 +60,9 @@ final class ChargeMetrics {
         .baseUnit("seconds")
         .tag("provider", provider)
         .register(registry);
+    // With 0 from the start: a rate needs a value before the first.
+    abandoned(provider, false, 0);
+    abandoned(provider, true, 0);
     waiting(provider, "CHARGE", () -> charges);
     waiting(provider, "REFUND", () -> refunds);
   }
@@ -92,7 +95,7 @@ final class ChargeMetrics {
   /** Shows how many outcomes wait because somebody holds their payment. */
   void held(Supplier<Number> count) {
     Gauge.builder("payrelay.charge.held", count)
-        .description("answers that cannot be written because somebody holds their payment")
+        .description("answers that wait for a row or a table that somebody holds")
         .register(registry);
   }
 
@@ -110,6 +113,16 @@ final class ChargeMetrics {
         .tag("outcome", outcome.name())
         .register(registry)
         .record(took);
+  }
+
+  /** Attempts whose lease was over, whoever had begun them; by the worker that found them. */
+  void abandoned(String provider, boolean ofRefund, int count) {
+    Counter.builder("payrelay.charge.abandoned")
+        .description("attempts whose lease ended before anybody wrote what became of them")
+        .tag("provider", provider)
+        .tag("operation", ofRefund ? "REFUND" : "CHARGE")
+        .register(registry)
+        .increment(count);
   }
 
   void authenticationRefused() {

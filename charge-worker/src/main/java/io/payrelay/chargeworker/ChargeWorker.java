@@ -63,7 +63,7 @@ public final class ChargeWorker implements AutoCloseable {
     RefundAcceptance refunds =
         new RefundAcceptance(with.jdbi(), with.providers(), with.clock(), with.faults());
     Runnable accepted = () -> wake(dispatcherLoop);
-    writer = new OutcomeWriter(with.jdbi(), metrics, with.clock(), with.faults(), accepted);
+    writer = new OutcomeWriter(with.jdbi(), metrics, with.clock(), with.faults(), accepted, lanes);
     metrics.held(writer::heldCount);
     Dispatcher dispatcher =
         new Dispatcher(
@@ -75,7 +75,8 @@ public final class ChargeWorker implements AutoCloseable {
               writer.add(outcome);
               wake(writerLoop);
             },
-            writer::stuck);
+            writer::stuck,
+            metrics);
     consumer =
         new ChargeConsumer(
             new KafkaConsumer<>(consumerProperties(config, with.kafka(), owner)),

@@ -3,7 +3,9 @@ package io.payrelay.chargeworker;
 import io.payrelay.payments.lifecycle.Refund;
 import io.payrelay.payments.store.Claim;
 import io.payrelay.payments.store.OperationStore;
+import io.payrelay.platform.database.LockLimit;
 import io.payrelay.platform.lifecycle.Worker;
+import io.payrelay.platform.telemetry.LogContext;
 import io.payrelay.providers.ChargeCall;
 import io.payrelay.providers.ChargeRef;
 import io.payrelay.providers.PaymentProvider;
@@ -13,11 +15,15 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.BooleanSupplier;
+import java.util.concurrent.CompletionException;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.jdbi.v3.core.Jdbi;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Claims due operations and starts their calls; first ones and repeated ones alike. Steps on one
@@ -25,18 +31,24 @@ import org.jspecify.annotations.Nullable;
  */
 final class Dispatcher implements Worker {
 
+  private static final Logger log = LoggerFactory.getLogger(Dispatcher.class);
+
+  /** No row is waited for; while somebody has locked a table, later is as good as now. */
+  private static final Duration LOCK_LIMIT = Duration.ofMillis(100);
+
   private final Jdbi jdbi;
   private final List<ProviderLane> lanes;
   private final ChargeConfig config;
   private final ChargeFaults faults;
   private final Consumer<Outcome> outcomes;
-  private final BooleanSupplier outcomesWait;
+  private final Predicate<ProviderLane> outcomesWait;
+  private final ChargeMetrics metrics;
   private final OperationStore operations = new OperationStore();
 
   /**
    * A dispatcher.
    *
-   * @param outcomesWait nothing is claimed while what is answered cannot be written
+   * @param outcomesWait nothing is claimed for a provider whose answers cannot be written
    */
   Dispatcher(
       Jdbi jdbi,
@@ -44,23 +56,24 @@ final class Dispatcher implements Worker {
       ChargeConfig config,
       ChargeFaults faults,
       Consumer<Outcome> outcomes,
-      BooleanSupplier outcomesWait) {
+      Predicate<ProviderLane> outcomesWait,
+      ChargeMetrics metrics) {
     this.jdbi = jdbi;
     this.lanes = List.copyOf(lanes);
     this.config = config;
     this.faults = faults;
     this.outcomes = outcomes;
     this.outcomesWait = outcomesWait;
+    this.metrics = metrics;
   }
 
   @Override
   public int runOnce() {
-    if (outcomesWait.getAsBoolean()) {
-      return 0;
-    }
     int started = 0;
     for (ProviderLane lane : lanes) {
-      started += dispatch(lane);
+      if (!outcomesWait.test(lane)) {
+        started += dispatch(lane);
+      }
     }
     return started;
   }
@@ -75,14 +88,18 @@ final class Dispatcher implements Worker {
       // Before the database looks at its clock: our deadlines may be early, never late.
       long beforeNs = System.nanoTime();
       Map<Long, Refund> refunds = new HashMap<>();
-      List<Claim> claims =
+      OperationStore.Claimed claimed =
           jdbi.inTransaction(
               tx -> {
-                List<Claim> claimed =
-                    operations.claim(tx, lane.provider().name(), taken, lane.terms());
-                refunds.putAll(RefundCalls.of(tx, claimed));
-                return claimed;
+                LockLimit.set(tx, LOCK_LIMIT);
+                OperationStore.Claimed all =
+                    operations.take(tx, lane.provider().name(), taken, lane.terms());
+                refunds.putAll(RefundCalls.of(tx, all.claims()));
+                return all;
               });
+      metrics.abandoned(lane.provider().name(), false, claimed.abandonedCharges());
+      metrics.abandoned(lane.provider().name(), true, claimed.abandonedRefunds());
+      List<Claim> claims = claimed.claims();
       used = claims.size();
       lane.inFlight().add(used);
       if (used > 0) {
@@ -97,9 +114,30 @@ final class Dispatcher implements Worker {
 
   private void start(ProviderLane lane, Claim claim, @Nullable Refund refund, long beforeNs) {
     long startedNs = System.nanoTime();
-    CompletableFuture<ProviderAnswer> call;
+    CompletableFuture<Void> unused =
+        called(lane, claim, refund, beforeNs)
+            .handle(
+                (answer, failure) -> answer == null ? adapterFailed(lane, claim, failure) : answer)
+            .thenAccept(
+                answer -> {
+                  Duration took = Duration.ofNanos(System.nanoTime() - startedNs);
+                  lane.report(answer.result(), took);
+                  faults.reached(ChargeFaults.Point.AFTER_ANSWER);
+                  outcomes.accept(new Outcome(lane, claim, answer, took, refund));
+                })
+            .whenComplete(
+                (done, failure) -> {
+                  if (failure != null) {
+                    lost(lane, claim, failure);
+                  }
+                });
+  }
+
+  /** Whatever the adapter does, there is a future that says so. */
+  private CompletableFuture<ProviderAnswer> called(
+      ProviderLane lane, Claim claim, @Nullable Refund refund, long beforeNs) {
     try {
-      call =
+      CompletableFuture<ProviderAnswer> call =
           refund == null
               ? call(lane.provider(), claim, beforeNs)
               : RefundCalls.call(
@@ -108,18 +146,27 @@ final class Dispatcher implements Worker {
                   refund,
                   beforeNs + sendLeft(claim).toNanos(),
                   config.callTimeout());
+      return Objects.requireNonNull(call, "an adapter's call");
     } catch (RuntimeException e) {
-      call = CompletableFuture.failedFuture(e);
+      return CompletableFuture.failedFuture(e);
     }
-    CompletableFuture<Void> unused =
-        call.handle((answer, failure) -> answer == null ? adapterFailed(failure) : answer)
-            .thenAccept(
-                answer -> {
-                  Duration took = Duration.ofNanos(System.nanoTime() - startedNs);
-                  lane.report(answer.result(), took);
-                  faults.reached(ChargeFaults.Point.AFTER_ANSWER);
-                  outcomes.accept(new Outcome(lane, claim, answer, took, refund));
-                });
+  }
+
+  /**
+   * Nobody else sees it. The slot is free for others; what became of the attempt is unknown, and
+   * found when its lease is over.
+   */
+  private static void lost(ProviderLane lane, Claim claim, Throwable failure) {
+    lane.inFlight().add(-1);
+    try (LogContext context = LogContext.ofPayment(claim.paymentId(), claim.traceId())) {
+      context.with("provider", claim.provider());
+      context.with("attempt", Integer.toString(claim.attemptNumber()));
+      log.error(
+          "an answer is lost by our own fault operation={} payment={} failure={}: its lease will end",
+          claim.operationId(),
+          claim.paymentId(),
+          where(failure));
+    }
   }
 
   private CompletableFuture<ProviderAnswer> call(
@@ -158,8 +205,29 @@ final class Dispatcher implements Worker {
         : claim.keySafeLeft();
   }
 
-  private static ProviderAnswer adapterFailed(Throwable failure) {
+  private static ProviderAnswer adapterFailed(
+      ProviderLane lane, Claim claim, @Nullable Throwable failure) {
+    Throwable cause =
+        failure == null ? new IllegalStateException("no answer") : withoutWrapper(failure);
+    try (LogContext context = LogContext.ofPayment(claim.paymentId(), claim.traceId())) {
+      context.with("provider", lane.provider().name());
+      context.with("attempt", Integer.toString(claim.attemptNumber()));
+      log.warn("an adapter failed: the result is unknown failure={}", where(cause));
+    }
     return ProviderAnswer.without(
-        new ProviderResult.Unknown("adapter failed: " + failure.getClass().getSimpleName()));
+        new ProviderResult.Unknown("adapter failed: " + cause.getClass().getSimpleName()));
+  }
+
+  /** Never the message: it may quote what was sent or answered. */
+  private static String where(Throwable failure) {
+    Throwable cause = withoutWrapper(failure);
+    StackTraceElement[] trace = cause.getStackTrace();
+    return cause.getClass().getName() + (trace.length == 0 ? "" : " at " + trace[0]);
+  }
+
+  private static Throwable withoutWrapper(Throwable failure) {
+    return failure instanceof CompletionException && failure.getCause() != null
+        ? failure.getCause()
+        : failure;
   }
 }

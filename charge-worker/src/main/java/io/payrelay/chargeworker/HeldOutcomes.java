@@ -4,6 +4,7 @@ import io.payrelay.payments.store.OperationStore;
 import io.payrelay.platform.database.LockLimit;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -12,9 +13,9 @@ import org.jdbi.v3.core.Jdbi;
 
 /**
  * Outcomes whose payment somebody holds, as an upstream does whose transaction stays open after it
- * asked for a refund. They are tried again at growing intervals, and their leases are renewed, so
- * that nobody asks the provider meanwhile. Should the process die, the leases end and the provider
- * is asked. Belongs to one thread, but for the count.
+ * asked for a refund, or that wait for another lock. They are tried again at growing intervals, and
+ * their leases are renewed, so that nobody asks the provider meanwhile. Should the process die, the
+ * leases end and the provider is asked. Belongs to one thread, but for the count.
  */
 final class HeldOutcomes {
 
@@ -43,7 +44,7 @@ final class HeldOutcomes {
    * half is for payments that nobody holds.
    */
   boolean isFullFor(Outcome outcome) {
-    return !holds(outcome) && (ofLane(outcome.lane()) + 1) * 2 > outcome.lane().inFlight().max();
+    return !holds(outcome) && (of(outcome.lane()) + 1) * 2 > outcome.lane().inFlight().max();
   }
 
   /** Is it kept already? */
@@ -68,16 +69,17 @@ final class HeldOutcomes {
     count.set(held.size());
   }
 
-  /** Those whose time has come, the longest kept first. */
+  /**
+   * Those whose time has come, the longest due first: each has its turn, however many there are.
+   */
   List<Outcome> due(int limit) {
-    List<Outcome> due = new ArrayList<>();
     long nowNs = System.nanoTime();
-    for (Held one : held.values()) {
-      if (due.size() < limit && one.dueNs() - nowNs <= 0) {
-        due.add(one.outcome());
-      }
-    }
-    return due;
+    return held.values().stream()
+        .filter(one -> one.dueNs() - nowNs <= 0)
+        .sorted(Comparator.comparingLong(one -> one.dueNs() - nowNs))
+        .limit(limit)
+        .map(Held::outcome)
+        .toList();
   }
 
   /**
@@ -115,7 +117,8 @@ final class HeldOutcomes {
     return count.get();
   }
 
-  private long ofLane(ProviderLane lane) {
+  /** How many there are of a provider. */
+  long of(ProviderLane lane) {
     return held.values().stream().filter(one -> one.outcome().lane() == lane).count();
   }
 }

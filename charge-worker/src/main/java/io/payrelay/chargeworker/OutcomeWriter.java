@@ -4,7 +4,6 @@ import io.payrelay.payments.lifecycle.Decision.NextAction;
 import io.payrelay.payments.lifecycle.ExceptionCase;
 import io.payrelay.payments.lifecycle.Fact;
 import io.payrelay.payments.lifecycle.FactSource;
-import io.payrelay.payments.lifecycle.Observation;
 import io.payrelay.payments.store.AttemptOutcome;
 import io.payrelay.payments.store.Claim;
 import io.payrelay.payments.store.FactStore;
@@ -24,6 +23,9 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -36,9 +38,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Writes outcomes: facts, attempts and what is next, many in one transaction, and one by one where
- * that fails. What cannot be written now is kept: it is bounded by the calls in flight. What never
- * can be is set aside. Steps on one thread; {@link #add}, {@link #stuck} and {@link #heldCount} are
- * safe for any.
+ * that fails. What cannot be written now is kept: it is bounded by the calls in flight, of each
+ * provider by itself. What never can be is set aside. Steps on one thread; {@link #add}, {@link
+ * #stuck} and {@link #heldCount} are safe for any.
  */
 final class OutcomeWriter implements Worker {
 
@@ -49,9 +51,12 @@ final class OutcomeWriter implements Worker {
   /** All of a batch wait for one payment that somebody holds; longer than our own transactions. */
   private static final Duration LOCK_LIMIT = Duration.ofMillis(100);
 
+  /** What waits is tried again soon; outcomes of other providers are behind it meanwhile. */
+  private static final Duration IMPATIENT_LOCK_LIMIT = Duration.ofMillis(25);
+
   private static final Duration LET_GO_LIMIT = Duration.ofSeconds(5);
 
-  /** So many that wait alone, and for no payment of theirs, wait for a table: all others would. */
+  /** So many of a provider may wait alone in a step, for as long as the limit: others wait too. */
   private static final int WAITING_MAX = 3;
 
   private final Jdbi jdbi;
@@ -59,15 +64,19 @@ final class OutcomeWriter implements Worker {
   private final InstantSource clock;
   private final ChargeFaults faults;
   private final Runnable written;
+  private final List<ProviderLane> lanes;
   private final RefusedOutcomes refused;
   private final HeldOutcomes held;
   private final LetGoOutcomes letGo;
+  private final UnwrittenEvidence evidence;
+  private final TableLocks tableLocks;
+  private final BlockedLanes blocked = new BlockedLanes();
   private final PaymentStore payments = new PaymentStore();
   private final FactStore facts = new FactStore();
   private final OperationStore operations = new OperationStore();
   private final ConcurrentLinkedQueue<Outcome> queue = new ConcurrentLinkedQueue<>();
   private final List<Outcome> batch = new ArrayList<>();
-  private volatile boolean stuck;
+  private volatile boolean failing;
 
   /** An outcome with what is believed of it. */
   private record Result(Outcome outcome, ProviderResult result, List<Fact> facts) {}
@@ -77,15 +86,19 @@ final class OutcomeWriter implements Worker {
       ChargeMetrics metrics,
       InstantSource clock,
       ChargeFaults faults,
-      Runnable written) {
+      Runnable written,
+      List<ProviderLane> lanes) {
     this.jdbi = jdbi;
     this.metrics = metrics;
     this.clock = clock;
     this.faults = faults;
     this.written = written;
+    this.lanes = List.copyOf(lanes);
     this.refused = new RefusedOutcomes(jdbi, clock, LOCK_LIMIT);
     this.held = new HeldOutcomes(jdbi, LOCK_LIMIT);
     this.letGo = new LetGoOutcomes(jdbi, LOCK_LIMIT);
+    this.evidence = new UnwrittenEvidence(jdbi, LOCK_LIMIT);
+    this.tableLocks = new TableLocks(jdbi);
   }
 
   /** Takes an outcome; the loop is to be woken. */
@@ -94,11 +107,11 @@ final class OutcomeWriter implements Worker {
   }
 
   /**
-   * Could the last step not write? Then nobody is to call for more: what is answered would wait
-   * here, and its lease would end.
+   * Could the last step not write, or not for that provider? Then nobody is to call for more: what
+   * is answered would wait here, and its lease would end.
    */
-  boolean stuck() {
-    return stuck;
+  boolean stuck(ProviderLane lane) {
+    return failing || blocked.contains(lane);
   }
 
   @Override
@@ -107,11 +120,11 @@ final class OutcomeWriter implements Worker {
     try {
       count = step();
     } catch (RuntimeException e) {
-      stuck = true;
+      failing = true;
       throw e;
     }
-    if (stuck) {
-      stuck = false;
+    if (failing) {
+      failing = false;
       written.run();
     }
     return count;
@@ -126,7 +139,7 @@ final class OutcomeWriter implements Worker {
       batch.add(next);
     }
     // First: what cannot be written is not to lose its lease beside.
-    held.renew(stuck ? waiting() : List.of());
+    held.renew(failing ? waiting() : List.of());
     int count = batch.size();
     if (count > 0) {
       writeAll(batch, /* patient= */ true);
@@ -136,9 +149,12 @@ final class OutcomeWriter implements Worker {
     if (tried) {
       writeAll(again, /* patient= */ false);
     }
+    evidence.write(held::holds);
+    blocked.remove(lanes.stream().filter(lane -> held.of(lane) == 0).toList());
     if (count > 0 || tried) {
       written.run();
     }
+    blocked.refuseWhereAllOf(lanes);
     return count;
   }
 
@@ -178,19 +194,21 @@ final class OutcomeWriter implements Worker {
   }
 
   /**
-   * Writes them and empties the list; where the database is away, or somebody has locked a table,
-   * what is not written stays in it.
+   * Writes them and empties the list; where the database is away, what is not written stays in it.
    *
    * @param patient whether a payment that somebody holds is waited for, for a moment
    */
   private void writeAll(List<Outcome> outcomes, boolean patient) {
+    Set<ProviderLane> through = new HashSet<>();
+    outcomes.forEach(one -> through.add(one.lane()));
     RuntimeException failure = together(outcomes, patient);
     if (failure != null && patient && Failures.waitedForALock(failure)) {
       failure = together(outcomes, false);
     }
     if (failure != null) {
-      oneByOne(outcomes);
+      through.removeAll(oneByOne(outcomes));
     }
+    blocked.remove(through);
   }
 
   /** Returns why they cannot be written together. */
@@ -217,44 +235,60 @@ final class OutcomeWriter implements Worker {
   }
 
   /**
-   * Writes each alone. One that waits for something else than its payment is kept where others get
-   * through. Where none does, somebody has locked a table: all of them stay, and are tried again
-   * after a pause.
+   * Writes each alone. One that waits for something else than its payment is kept, and so are those
+   * of its provider behind it where there are too many: whatever they wait for, outcomes of others
+   * are not behind them. Where it is a row, their provider has the less in flight.
+   *
+   * @return the providers for which nothing is to be claimed: somebody has locked a table
    */
-  private void oneByOne(List<Outcome> outcomes) {
-    List<Outcome> waited = new ArrayList<>();
+  private Set<ProviderLane> oneByOne(List<Outcome> outcomes) {
+    Map<ProviderLane, Integer> waited = new HashMap<>();
     RuntimeException failure = null;
-    boolean through = false;
-    for (int left = outcomes.size(); left > 0 && waited.size() < WAITING_MAX; left--) {
-      Outcome outcome = outcomes.get(0);
+    Iterator<Outcome> each = outcomes.iterator();
+    while (each.hasNext()) {
+      Outcome outcome = each.next();
+      int before = waited.getOrDefault(outcome.lane(), 0);
+      if (before >= WAITING_MAX) {
+        keepUntried(outcome);
+        each.remove();
+        continue;
+      }
       try {
         if (alone(outcome)) {
-          through = true;
           done(outcome);
         } else {
           keep(outcome);
         }
-        outcomes.remove(0);
       } catch (RuntimeException e) {
         if (!Failures.waitedForALock(e)) {
           throw e;
         }
         failure = e;
-        waited.add(outcome);
-        // Behind the others: the next step begins with them.
-        outcomes.remove(0);
-        outcomes.add(outcome);
+        waited.put(outcome.lane(), before + 1);
+        keepWaiting(outcome);
       }
+      each.remove();
     }
-    for (Outcome outcome : waited) {
-      if (held.holds(outcome) || (through && !held.isFullFor(outcome))) {
-        held.keep(outcome);
-        outcomes.remove(outcome);
-      }
+    if (failure == null || !tableLocks.any()) {
+      return Set.of();
     }
-    if (failure != null && !outcomes.isEmpty()) {
-      throw failure;
+    blocked.add(waited.keySet(), failure);
+    return waited.keySet();
+  }
+
+  /** Its time has not come yet, or is still now: it is among the first to be tried next. */
+  private void keepUntried(Outcome outcome) {
+    if (!held.holds(outcome)) {
+      keepWaiting(outcome);
     }
+  }
+
+  /** It is not let go. Of too many the evidence is written as soon as nobody is in the way. */
+  private void keepWaiting(Outcome outcome) {
+    if (held.isFullFor(outcome)) {
+      evidence.add(outcome);
+    }
+    held.keep(outcome);
   }
 
   /**
@@ -286,7 +320,7 @@ final class OutcomeWriter implements Worker {
         done(outcome);
       } else {
         // As many as may be in flight, and no more: claims stop before that.
-        held.keep(outcome);
+        keepWaiting(outcome);
         log.warn("outcome waits: somebody holds its payment and its operation, as of too many");
       }
     }
@@ -299,7 +333,7 @@ final class OutcomeWriter implements Worker {
     List<FactStore.Applied> applied =
         jdbi.inTransaction(
             tx -> {
-              LockLimit.set(tx, LOCK_LIMIT);
+              LockLimit.set(tx, patient ? LOCK_LIMIT : IMPATIENT_LOCK_LIMIT);
               if (!patient) {
                 busy.addAll(heldByOthers(tx, outcomes));
               }
@@ -356,7 +390,7 @@ final class OutcomeWriter implements Worker {
                   settled,
                   result.outcome().capabilities());
       if (step.unresolved()) {
-        unresolved.add(unresolved(result.outcome(), now));
+        unresolved.add(result.outcome().unresolved(now));
       }
       finished.add(finished(result, step));
     }
@@ -396,23 +430,6 @@ final class OutcomeWriter implements Worker {
             ? ResultFacts.of(source, claim.provider(), claim.paymentId(), answer, attempt, now)
             : RefundFacts.of(source, outcome.refund(), answer, attempt, now);
     return new Result(outcome, believed, facts);
-  }
-
-  private static Fact unresolved(Outcome outcome, Instant now) {
-    Claim claim = outcome.claim();
-    return outcome.about(
-        Fact.plain(
-            FactSource.WORKER,
-            claim.provider(),
-            claim.paymentId(),
-            Observation.UNRESOLVED,
-            null,
-            now,
-            Map.of(
-                "calls", Integer.toString(claim.callCount()),
-                "queries", Integer.toString(claim.queryCount()),
-                "last_result", ResultColumns.outcome(outcome.answer().result()).name(),
-                "key_safe", Boolean.toString(!claim.keySafeLeft().isNegative()))));
   }
 
   private static FinishedAttempt finished(Result result, NextStep step) {

@@ -125,8 +125,18 @@ final class ProviderLane {
     }
   }
 
-  /** Tells the breaker how a call ended. */
+  /** Tells the breaker how a call ended; what it took is given back whatever happens. */
   void report(ProviderResult result, Duration took) {
+    try {
+      tell(result, took);
+    } catch (RuntimeException e) {
+      // The breaker has few trial calls: without them the provider would be left alone for ever.
+      breaker.releasePermission();
+      throw e;
+    }
+  }
+
+  private void tell(ProviderResult result, Duration took) {
     boolean unsent =
         result instanceof ProviderResult.NotProcessed refused
             && refused.reason().equals(PaymentProvider.RETURNED_UNSENT);

@@ -4,8 +4,11 @@ import io.payrelay.payments.store.BacklogStore;
 import io.payrelay.payments.store.BodyRetention;
 import io.payrelay.payments.store.PaymentStore;
 import io.payrelay.payments.store.RefundStore;
+import io.payrelay.platform.database.LockLimit;
 import io.payrelay.platform.lifecycle.Worker;
+import java.time.Duration;
 import java.util.List;
+import org.jdbi.v3.core.HandleCallback;
 import org.jdbi.v3.core.Jdbi;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -20,6 +23,9 @@ final class Sweep implements Worker {
   private static final Logger log = LoggerFactory.getLogger(Sweep.class);
 
   private static final int BATCH_MAX = 500;
+
+  /** A later look does as well; meanwhile nobody is to wait for what this one has locked. */
+  private static final Duration LOCK_LIMIT = Duration.ofMillis(250);
 
   private final Jdbi jdbi;
   private final Acceptance acceptance;
@@ -49,21 +55,30 @@ final class Sweep implements Worker {
 
   @Override
   public int runOnce() {
-    jdbi.useTransaction(
-        tx ->
-            metrics.backlog(
-                backlog.charges(tx, config.keyNearExpiry()),
-                backlog.refunds(tx, config.keyNearExpiry()),
-                backlog.openCases(tx)));
+    look(
+        tx -> {
+          metrics.backlog(
+              backlog.charges(tx, config.keyNearExpiry()),
+              backlog.refunds(tx, config.keyNearExpiry()),
+              backlog.openCases(tx));
+          return true;
+        });
     acceptMissed();
     sweepRefunds();
     // Only this goes on at once: what is refused above would come again and again.
     return wipe() == BATCH_MAX ? BATCH_MAX : 0;
   }
 
+  private <T> T look(HandleCallback<T, RuntimeException> at) {
+    return jdbi.inTransaction(
+        tx -> {
+          LockLimit.set(tx, LOCK_LIMIT);
+          return at.withHandle(tx);
+        });
+  }
+
   private void acceptMissed() {
-    List<String> ids =
-        jdbi.inTransaction(tx -> payments.withoutOperation(tx, config.sweepAge(), BATCH_MAX));
+    List<String> ids = look(tx -> payments.withoutOperation(tx, config.sweepAge(), BATCH_MAX));
     if (ids.isEmpty()) {
       return;
     }
@@ -78,14 +93,13 @@ final class Sweep implements Worker {
     if (config.bodyRetention().isZero()) {
       return 0;
     }
-    int wiped = jdbi.inTransaction(tx -> bodies.wipe(tx, config.bodyRetention(), BATCH_MAX));
+    int wiped = look(tx -> bodies.wipe(tx, config.bodyRetention(), BATCH_MAX));
     metrics.wiped(wiped);
     return wiped;
   }
 
   private void sweepRefunds() {
-    List<String> ids =
-        jdbi.inTransaction(tx -> refunds.withoutOperation(tx, config.sweepAge(), BATCH_MAX));
+    List<String> ids = look(tx -> refunds.withoutOperation(tx, config.sweepAge(), BATCH_MAX));
     if (ids.isEmpty()) {
       return;
     }

@@ -69,6 +69,7 @@ final class ChargeFixture implements AutoCloseable {
   private static Shared started;
 
   final String provider = "sim-" + UUID.randomUUID().toString().substring(0, 8);
+  final MeterRegistry registry = new SimpleMeterRegistry();
   private final Shared shared;
   private final List<Runnable> opened = new ArrayList<>();
   private final EventCodec codec = new EventCodec(EventCatalogue.builtIn());
@@ -213,7 +214,6 @@ final class ChargeFixture implements AutoCloseable {
     environment.put("PAYRELAY_CHARGE_POLL_INTERVAL_MS", "20");
     environment.put("PAYRELAY_CHARGE_STOP_LIMIT_MS", "2000");
     settings.forEach((name, value) -> environment.put("PAYRELAY_CHARGE_" + name, value));
-    MeterRegistry registry = new SimpleMeterRegistry();
     ChargeWorker worker =
         ChargeWorker.start(
             ChargeConfig.from(

@@ -103,6 +103,7 @@ class ChargeMetricsTest {
         Map.of("UNRESOLVED", 4L));
     metrics.call(
         "silent", true, OperationAction.QUERY, AttemptOutcome.NOT_FOUND, Duration.ofMillis(5));
+    metrics.abandoned("silent", true, 2);
     lane.inFlight().add(5);
     lane.breaker().transitionToOpenState();
 
@@ -116,6 +117,8 @@ class ChargeMetricsTest {
         .contains("keys_near_expiry{operation=\"CHARGE\",provider=\"silent\"} 2.0")
         .contains("keys_near_expiry{operation=\"REFUND\",provider=\"silent\"} 4.0")
         .contains("payrelay_charge_held 6.0")
+        .contains("charge_abandoned_total{operation=\"CHARGE\",provider=\"silent\"} 0.0")
+        .contains("charge_abandoned_total{operation=\"REFUND\",provider=\"silent\"} 2.0")
         .contains("payrelay_charge_in_flight{provider=\"silent\"} 5.0")
         .contains("payrelay_charge_pause_seconds{provider=\"silent\"} 0.0")
         .contains("payrelay_charge_breaker_state{provider=\"silent\"} 1.0")

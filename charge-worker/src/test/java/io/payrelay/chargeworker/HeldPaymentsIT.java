@@ -1,10 +1,17 @@
 package io.payrelay.chargeworker;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.payrelay.payments.lifecycle.PaymentStatus;
 import io.payrelay.payments.lifecycle.RefundStatus;
+import io.payrelay.platform.config.Settings;
+import io.payrelay.platform.errors.Category;
+import io.payrelay.platform.errors.Failures;
+import io.payrelay.platform.lifecycle.Worker;
+import io.payrelay.providers.PaymentProvider;
 import io.payrelay.providers.generic.GenericProvider;
 import io.payrelay.simulator.ProviderSimulator;
 import java.time.Duration;
@@ -14,6 +21,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.stream.Stream;
 import org.jdbi.v3.core.Handle;
 import org.junit.jupiter.api.AfterEach;
@@ -98,6 +106,123 @@ class HeldPaymentsIT {
     assertThat(simulator.refunds()).hasSize(7);
     soon(() -> assertThat(worker.inFlight()).isZero());
     assertThat(worker.health()).isEqualTo("ok");
+  }
+
+  /** As a person does who looks at refunds with FOR UPDATE: their payments are free. */
+  @Test
+  void stopsNoOtherProviderWhereTheAnswersOfOneWaitForRows() throws Exception {
+    try (ChargeFixture second = new ChargeFixture();
+        Handle person = fixture.openAsOwner()) {
+      ProviderSimulator other = second.simulator(second.simulatorConfig());
+      ChargeWorker worker =
+          fixture.worker(
+              List.of(provider, second.provider(other)),
+              FAST,
+              ChargeFaults.NONE,
+              Map.of(),
+              InstantSource.system());
+      List<String> payments = paid(8);
+      List<String> refunds = payments.stream().map(this::insertRefund).toList();
+      person.begin();
+      // Its operation can be made, and it cannot be changed.
+      person
+          .createQuery(
+              "SELECT 1 FROM payrelay.refund WHERE refund_id = ANY (:ids) FOR NO KEY UPDATE")
+          .bindArray("ids", String.class, refunds)
+          .mapTo(Integer.class)
+          .list();
+      send(refunds.subList(0, 6), payments);
+      soon(() -> assertThat(waiting(refunds)).isEqualTo(2));
+
+      // No table is locked: what is left of its calls in flight is for others of the provider.
+      paid(1);
+      send(refunds.subList(6, 8), payments.subList(6, 8));
+      // As many wait as may be in flight. Beyond half, what was answered is there already.
+      soon(() -> assertThat(waiting(refunds)).isEqualTo(4));
+      String next = fixture.pay("pm_card");
+      for (int i = 0; i < 3; i++) {
+        List<String> ids = second.payAll(12, "pm_card");
+        soon(() -> assertThat(second.count(ids, PaymentStatus.SUCCEEDED)).isEqualTo(12));
+      }
+      // For longer than a lease: nothing is let go, nobody is called again.
+      await()
+          .during(Duration.ofSeconds(2))
+          .atMost(Duration.ofSeconds(10))
+          .until(
+              () ->
+                  refunds.stream()
+                      .allMatch(id -> fixture.refundAttempts(id).equals(List.of("CALL -"))));
+      assertThat(fixture.nextAction(next)).isEqualTo("CALL");
+      assertThat(fixture.attempts(next)).isEmpty();
+      assertThat(worker.health()).isEqualTo("ok");
+      person.rollback();
+
+      refunds.forEach(id -> awaitStatus(id, RefundStatus.SUCCEEDED));
+      awaitPaid(next);
+      assertThat(refunds)
+          .allMatch(id -> fixture.refundAttempts(id).equals(List.of("CALL SUCCEEDED")));
+      assertThat(simulator.refunds()).hasSize(8);
+      soon(() -> assertThat(worker.inFlight()).isZero());
+    }
+  }
+
+  private void send(List<String> refunds, List<String> payments) throws Exception {
+    for (int i = 0; i < refunds.size(); i++) {
+      fixture.sendRefund(refunds.get(i), payments.get(i), 100, null);
+    }
+  }
+
+  /** How many have their evidence, and no end. */
+  private long waiting(List<String> refunds) {
+    return refunds.stream()
+        .map(
+            id ->
+                ofFirst("coalesce(a.outcome, '-') || ' ' || a.http_status || ' ' || a.detail", id))
+        .filter(
+            said -> said.startsWith("- 200 answered, not written yet: SUCCEEDED; reference re_"))
+        .count();
+  }
+
+  /** Of a locked table: whoever waits for it holds what others need. */
+  @Test
+  void nothingThatIsTriedAgainLaterWaitsForLong() {
+    ChargeConfig config =
+        ChargeConfig.from(Settings.check(Map.of(), ChargeConfig.SETTINGS, ChargeConfig.SETTINGS));
+    ProviderLane lane = new ProviderLane(provider, config, "owner", new Random(1));
+    ChargeMetrics metrics = new ChargeMetrics(new SimpleMeterRegistry(), List.of(lane));
+    List<PaymentProvider> providers = List.of(provider);
+    List<Worker> workers =
+        List.of(
+            new Dispatcher(
+                fixture.workerJdbi(),
+                List.of(lane),
+                config,
+                ChargeFaults.NONE,
+                outcome -> {},
+                one -> false,
+                metrics),
+            new Sweep(
+                fixture.workerJdbi(),
+                new Acceptance(
+                    fixture.workerJdbi(), providers, InstantSource.system(), ChargeFaults.NONE),
+                new RefundAcceptance(
+                    fixture.workerJdbi(), providers, InstantSource.system(), ChargeFaults.NONE),
+                config,
+                metrics,
+                () -> {}));
+    try (Handle migration = fixture.openAsOwner()) {
+      migration.begin();
+      migration.execute("LOCK TABLE payrelay.operation IN ACCESS EXCLUSIVE MODE");
+      Instant from = Instant.now();
+      for (Worker worker : workers) {
+        assertThatThrownBy(worker::runOnce)
+            .matches(Failures::waitedForALock)
+            .matches(failure -> Failures.categoryOf(failure) == Category.RETRIABLE);
+      }
+      assertThat(Duration.between(from, Instant.now())).isLessThan(Duration.ofSeconds(5));
+      migration.rollback();
+    }
+    assertThat(lane.take(1_000)).isEqualTo(lane.inFlight().max());
   }
 
   @Test

@@ -1,6 +1,7 @@
 package io.payrelay.chargeworker;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import io.github.resilience4j.ratelimiter.RateLimiterConfig;
@@ -60,6 +61,21 @@ class ProviderLaneTest {
     lane.breaker().transitionToHalfOpenState();
 
     report(20, ProviderLane.NOBODY_TO_ASK);
+
+    assertThat(lane.take(100)).isEqualTo(5);
+  }
+
+  @Test
+  void aResultThatCannotBeToldUsesUpNoTrialCall() {
+    lane.breaker().transitionToOpenState();
+    lane.breaker().transitionToHalfOpenState();
+
+    for (int i = 0; i < 20; i++) {
+      assertThat(lane.take(1)).isEqualTo(1);
+      assertThatThrownBy(() -> lane.report(null, Duration.ZERO))
+          .isInstanceOf(NullPointerException.class);
+      lane.giveBack(1, 1);
+    }
 
     assertThat(lane.take(100)).isEqualTo(5);
   }

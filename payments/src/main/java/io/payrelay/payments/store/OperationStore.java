@@ -4,8 +4,10 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.time.OffsetDateTime;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -55,6 +57,17 @@ public final class OperationStore {
       """;
 
   private record Due(long operationId, boolean settled, boolean inFlight) {}
+
+  /**
+   * Claims, and what was found abandoned on the way to them. Immutable.
+   *
+   * @param abandonedCharges attempts whose lease was over and of which nobody had said how they
+   *     ended; also those that no claim follows
+   * @param abandonedRefunds the same of refunds
+   */
+  public record Claimed(List<Claim> claims, int abandonedCharges, int abandonedRefunds) {}
+
+  private final EvidenceStore evidence = new EvidenceStore();
 
   /** Is there a charge operation of the payment? Then something may have been sent. */
   public boolean hasCharge(Handle tx, String paymentId) {
@@ -162,6 +175,11 @@ public final class OperationStore {
             .list());
   }
 
+  /** What {@link #take} came to, without the rest. */
+  public List<Claim> claim(Handle tx, String provider, int limit, ClaimTerms terms) {
+    return take(tx, provider, limit, terms).claims();
+  }
+
   /**
    * Claims due operations of a provider, the longest due first. One whose payment has its end is
    * closed instead, or, where that end is contradicted, asked about and never called; an attempt
@@ -169,10 +187,14 @@ public final class OperationStore {
    * safe any more becomes a query. So does the first call for a payment that is older than a key is
    * safe: where a backup was restored, there may have been a call that nobody here knows of. Where
    * the provider cannot be asked, a key is safe from the request on, not from the first call that
-   * is known: nothing else tells what such a call has done.
+   * is known: nothing else tells what such a call has done. No row is waited for: an operation
+   * whose attempt somebody holds is left for later.
    */
-  public List<Claim> claim(Handle tx, String provider, int limit, ClaimTerms terms) {
-    List<Due> due = due(tx, provider, limit);
+  public Claimed take(Handle tx, String provider, int limit, ClaimTerms terms) {
+    List<Due> due = new ArrayList<>(due(tx, provider, limit));
+    List<Long> overdue = due.stream().filter(Due::inFlight).map(Due::operationId).toList();
+    Map<Long, Boolean> abandoned = overdue.isEmpty() ? Map.of() : abandon(tx, overdue);
+    due.removeIf(one -> one.inFlight() && !abandoned.containsKey(one.operationId()));
     List<Long> settled = due.stream().filter(Due::settled).map(Due::operationId).toList();
     if (!settled.isEmpty()) {
       tx.createUpdate(
@@ -184,23 +206,39 @@ public final class OperationStore {
           .bindArray("ids", Long.class, settled)
           .execute();
     }
-    List<Long> overdue = due.stream().filter(Due::inFlight).map(Due::operationId).toList();
-    if (!overdue.isEmpty()) {
-      tx.createUpdate(
-              """
-              UPDATE payrelay.attempt SET finished_at = clock_timestamp(), outcome = 'ABANDONED'
-              WHERE operation_id = ANY (:ids) AND finished_at IS NULL AND lease_until <= clock_timestamp()
-              """)
-          .bindArray("ids", Long.class, overdue)
-          .execute();
-    }
     List<Long> ids = due.stream().filter(one -> !one.settled()).map(Due::operationId).toList();
-    return ids.isEmpty() ? List.of() : begin(tx, ids, terms);
+    int refunds = (int) abandoned.values().stream().filter(ofRefund -> ofRefund).count();
+    return new Claimed(
+        ids.isEmpty() ? List.of() : begin(tx, ids, terms), abandoned.size() - refunds, refunds);
+  }
+
+  /** Those that it ended, by operation: is it a refund's? */
+  private static Map<Long, Boolean> abandon(Handle tx, List<Long> operationIds) {
+    return tx.createQuery(
+            """
+            WITH free AS MATERIALIZED (
+              SELECT attempt_id FROM payrelay.attempt
+              WHERE operation_id = ANY (:ids) AND finished_at IS NULL AND lease_until <= clock_timestamp()
+              FOR UPDATE SKIP LOCKED)
+            UPDATE payrelay.attempt a SET finished_at = clock_timestamp(), outcome = 'ABANDONED'
+            FROM free, payrelay.operation o
+            WHERE a.attempt_id = free.attempt_id AND o.operation_id = a.operation_id
+            RETURNING a.operation_id, o.kind = 'REFUND' AS of_refund
+            """)
+        .bindArray("ids", Long.class, operationIds)
+        .reduceRows(
+            new HashMap<>(),
+            (all, row) -> {
+              all.put(
+                  row.getColumn("operation_id", Long.class),
+                  row.getColumn("of_refund", Boolean.class));
+              return all;
+            });
   }
 
   /**
    * Writes how attempts ended and what is next. An attempt that was abandoned meanwhile stays so,
-   * and its operation belongs to whoever abandoned it.
+   * and its operation belongs to whoever abandoned it; but it gets what was answered, as evidence.
    *
    * @return how many were still ours
    */
@@ -212,6 +250,15 @@ public final class OperationStore {
     // locked, then their attempts, as claim does where it abandons one.
     List<FinishedAttempt> sorted =
         attempts.stream().sorted(Comparator.comparingLong(FinishedAttempt::operationId)).toList();
+    int ours = finishOurs(tx, sorted);
+    if (ours < sorted.size()) {
+      // A statement of its own: it sees what was abandoned while we waited for the operations.
+      evidence.keepLate(tx, sorted);
+    }
+    return ours;
+  }
+
+  private static int finishOurs(Handle tx, List<FinishedAttempt> sorted) {
     return tx.createUpdate(FINISH)
         .bindArray("operation_ids", Long.class, Columns.of(sorted, FinishedAttempt::operationId))
         .bindArray("attempt_ids", Long.class, Columns.of(sorted, FinishedAttempt::attemptId))

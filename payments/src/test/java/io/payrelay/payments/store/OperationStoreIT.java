@@ -3,12 +3,14 @@ package io.payrelay.payments.store;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import io.payrelay.payments.lifecycle.Fact;
 import io.payrelay.payments.lifecycle.FactSource;
 import io.payrelay.payments.lifecycle.Observation;
 import io.payrelay.payments.money.Money;
 import io.payrelay.payments.store.BacklogStore.Waiting;
+import io.payrelay.platform.database.LockLimit;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.time.Instant;
@@ -16,6 +18,8 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import org.jdbi.v3.core.Handle;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -28,6 +32,9 @@ class OperationStoreIT {
   private static final ClaimTerms TERMS =
       new ClaimTerms(
           "test", Duration.ofSeconds(90), Duration.ofMinutes(10), Duration.ofDays(3), true);
+
+  private static final ClaimTerms OVER_AT_ONCE =
+      new ClaimTerms("test", Duration.ZERO, TERMS.keySafe(), TERMS.resolveHorizon(), true);
 
   private static PaymentsDatabase database;
 
@@ -229,6 +236,157 @@ class OperationStoreIT {
                 update(
                     "next_action = 'CALL', next_action_at = now() WHERE payment_id = 'wiped_001'"))
         .hasMessageContaining("operation_wiped_is_never_sent");
+  }
+
+  /** An attempt that somebody looks at with FOR UPDATE keeps nobody else from being claimed. */
+  @Test
+  void abandonsWhatNobodyHoldsAndSaysHowMuch() {
+    accept("abandoned_1", "abandoner");
+    accept("abandoned_2", "abandoner");
+    List<Claim> first = take("abandoner", OVER_AT_ONCE).claims();
+    OperationStore.Claimed besides;
+    try (Handle person = database.owner.jdbi().open()) {
+      person.begin();
+      person.execute(
+          "SELECT 1 FROM payrelay.attempt WHERE attempt_id = ? FOR UPDATE",
+          first.get(0).attemptId());
+      besides = take("abandoner", TERMS);
+      person.rollback();
+    }
+
+    assertThat(besides.claims())
+        .extracting(Claim::paymentId)
+        .containsExactly(first.get(1).paymentId());
+    assertThat(besides.abandonedCharges()).isEqualTo(1);
+    assertThat(besides.abandonedRefunds()).isZero();
+    // One that has its end meanwhile is abandoned, and no claim follows.
+    settle(first.get(0).paymentId());
+    OperationStore.Claimed settled = take("abandoner", TERMS);
+    assertThat(settled.claims()).isEmpty();
+    assertThat(settled.abandonedCharges()).isEqualTo(1);
+    assertThat(take("abandoner", TERMS).abandonedCharges()).isZero();
+  }
+
+  @Test
+  void keepsWhatIsAnsweredAfterTheLeaseAndOverwritesNothing() throws Exception {
+    accept("late_00001", "late");
+    Claim first = take("late", OVER_AT_ONCE).claims().get(0);
+    Claim second;
+    CompletableFuture<Integer> late;
+    try (Handle other = database.worker.jdbi().open()) {
+      other.begin();
+      second = operations.take(other, "late", 10, OVER_AT_ONCE).claims().get(0);
+      // It waits for the operation, and sees the attempt as it was before.
+      late = CompletableFuture.supplyAsync(() -> end(first, AttemptOutcome.SUCCEEDED, "a", "pi_1"));
+      await()
+          .atMost(Duration.ofSeconds(20))
+          .until(
+              () ->
+                  !database
+                      .value(
+                          "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'")
+                      .equals("0"));
+      other.commit();
+    }
+
+    assertThat(late.get()).isZero();
+    String kept =
+        "ABANDONED 200 answered after its lease was over: SUCCEEDED; reference pi_1 a pi_1 CALL";
+    assertThat(evidence(first)).isEqualTo(kept);
+    assertThat(end(first, AttemptOutcome.DECLINED, "b", "pi_2")).isZero();
+    assertThat(evidence(first)).isEqualTo(kept);
+    // What cannot be written yet is kept with the attempt, and by whom it is held is told.
+    try (Handle person = database.owner.jdbi().open()) {
+      person.begin();
+      person.execute(
+          "SELECT 1 FROM payrelay.attempt WHERE attempt_id = ? FOR UPDATE", second.attemptId());
+      assertThat(keep(second)).containsExactly(second.attemptId());
+      person.rollback();
+    }
+    assertThat(keep(second)).isEmpty();
+    assertThat(evidence(second))
+        .isEqualTo("- 200 answered, not written yet: PENDING; reference pi_3 c pi_1 CALL");
+    Claim third = take("late", TERMS).claims().get(0);
+    assertThat(end(second, AttemptOutcome.SUCCEEDED, "d", null)).isZero();
+    assertThat(evidence(second)).startsWith("ABANDONED 200 answered, not").contains("pi_3 c pi_1");
+    assertThat(end(third, AttemptOutcome.SUCCEEDED, "e", null)).isEqualTo(1);
+
+    settle("late_00001");
+    wipe(Duration.ZERO, 100);
+    assertThat(bodies("late_00001")).isEqualTo("0 true 0");
+  }
+
+  /** The operation was wiped before: the body has its own time. */
+  @Test
+  void wipesWhatIsAnsweredToAnAbandonedAttemptAfterTheOperationWasWiped() {
+    accept("later_0001", "later");
+    Claim first = take("later", OVER_AT_ONCE).claims().get(0);
+    assertThat(end(take("later", TERMS).claims().get(0), AttemptOutcome.SUCCEEDED, "a", null))
+        .isEqualTo(1);
+    settle("later_0001");
+    wipe(Duration.ZERO, 100);
+    assertThat(bodies("later_0001")).isEqualTo("0 true 0");
+
+    assertThat(end(first, AttemptOutcome.SUCCEEDED, "b", null)).isZero();
+
+    assertThat(wipe(Duration.ofHours(1), 100)).isZero();
+    assertThat(bodies("later_0001")).isEqualTo("0 true 1");
+    wipe(Duration.ZERO, 100);
+    assertThat(bodies("later_0001")).isEqualTo("0 true 0");
+  }
+
+  private OperationStore.Claimed take(String provider, ClaimTerms terms) {
+    return database
+        .worker
+        .jdbi()
+        .inTransaction(
+            tx -> {
+              LockLimit.set(tx, Duration.ofSeconds(1));
+              return operations.take(tx, provider, 10, terms);
+            });
+  }
+
+  private static FinishedAttempt ended(
+      Claim claim, AttemptOutcome outcome, String body, String reference) {
+    return new FinishedAttempt(
+        claim.operationId(),
+        claim.attemptId(),
+        outcome,
+        200,
+        body.getBytes(UTF_8),
+        null,
+        reference,
+        null,
+        Duration.ZERO);
+  }
+
+  private int end(Claim claim, AttemptOutcome outcome, String body, String reference) {
+    return database
+        .worker
+        .jdbi()
+        .<Integer, RuntimeException>inTransaction(
+            tx -> operations.finish(tx, List.of(ended(claim, outcome, body, reference))));
+  }
+
+  private static List<Long> keep(Claim claim) {
+    return database
+        .worker
+        .jdbi()
+        .inTransaction(
+            tx ->
+                new EvidenceStore()
+                    .keep(tx, List.of(ended(claim, AttemptOutcome.PENDING, "c", "pi_3"))));
+  }
+
+  /** Of the attempt: outcome, status, detail, body; then the operation's reference and action. */
+  private static String evidence(Claim claim) {
+    return database.value(
+        """
+        SELECT concat_ws(' ', coalesce(a.outcome, '-'), a.http_status, a.detail, convert_from(a.response_body, 'UTF8'),
+          o.provider_reference, o.next_action)
+        FROM payrelay.attempt a JOIN payrelay.operation o USING (operation_id) WHERE a.attempt_id = %d
+        """
+            .formatted(claim.attemptId()));
   }
 
   @Test
