@@ -123,7 +123,7 @@ final class Dispatcher implements Worker {
                   Duration took = Duration.ofNanos(System.nanoTime() - startedNs);
                   lane.report(answer.result(), took);
                   faults.reached(ChargeFaults.Point.AFTER_ANSWER);
-                  outcomes.accept(new Outcome(lane, claim, answer, took, refund));
+                  outcomes.accept(new Outcome(lane, claim, answer, startedNs, took, refund));
                 })
             .whenComplete(
                 (done, failure) -> {

@@ -15,16 +15,27 @@ import org.jspecify.annotations.Nullable;
 /**
  * What a claimed attempt came to, not yet written. Immutable.
  *
+ * @param askedNs by {@link System#nanoTime}, when the call or the question was started
  * @param refund what the claim is about; null: its payment's charge
  */
 record Outcome(
-    ProviderLane lane, Claim claim, ProviderAnswer answer, Duration took, @Nullable Refund refund) {
+    ProviderLane lane,
+    Claim claim,
+    ProviderAnswer answer,
+    long askedNs,
+    Duration took,
+    @Nullable Refund refund) {
 
   /** What the provider promises of it. */
   Capabilities capabilities() {
     return refund == null
         ? lane.provider().capabilities()
         : RefundCalls.capabilities(lane.provider(), refund);
+  }
+
+  /** When the call or the question was started, by the clock that says now. */
+  Instant askedAt(Instant now) {
+    return now.minusNanos(System.nanoTime() - askedNs);
   }
 
   /** The fact, said of what the claim is about. */

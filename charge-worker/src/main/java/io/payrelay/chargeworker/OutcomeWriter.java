@@ -429,7 +429,11 @@ final class OutcomeWriter implements Worker {
         outcome.refund() == null
             ? ResultFacts.of(source, claim.provider(), claim.paymentId(), answer, attempt, now)
             : RefundFacts.of(source, outcome.refund(), answer, attempt, now);
-    return new Result(outcome, believed, facts);
+    return new Result(outcome, believed, query ? asked(facts, outcome.askedAt(now)) : facts);
+  }
+
+  private static List<Fact> asked(List<Fact> facts, Instant at) {
+    return facts.stream().map(fact -> fact.asked(at)).toList();
   }
 
   private static FinishedAttempt finished(Result result, NextStep step) {

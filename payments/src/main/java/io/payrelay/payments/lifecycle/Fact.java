@@ -16,6 +16,8 @@ import org.jspecify.annotations.Nullable;
  * @param observedAt when it happened by the provider's word, else when we saw it
  * @param evidence what a person needs to believe it; never bodies, headers or secrets
  * @param refundId our id of the refund that it is about, where the source names it
+ * @param askedAt by our clock, when the question was put to which it is the answer: it was so then
+ *     or later; null where nobody asked
  */
 public record Fact(
     FactSource source,
@@ -29,7 +31,8 @@ public record Fact(
     @Nullable String code,
     Instant observedAt,
     Map<String, String> evidence,
-    @Nullable String refundId) {
+    @Nullable String refundId,
+    @Nullable Instant askedAt) {
 
   /** Money that moved has an id and an amount: an adapter that lacks them does not know. */
   public Fact {
@@ -55,6 +58,36 @@ public record Fact(
       throw new IllegalArgumentException(
           observation + " needs the provider's transaction id and a positive amount");
     }
+  }
+
+  /** A fact that answers no question. */
+  public Fact(
+      FactSource source,
+      String provider,
+      String paymentId,
+      Observation observation,
+      @Nullable String providerTransactionId,
+      @Nullable Money amount,
+      @Nullable String payeeAccount,
+      @Nullable String reference,
+      @Nullable String code,
+      Instant observedAt,
+      Map<String, String> evidence,
+      @Nullable String refundId) {
+    this(
+        source,
+        provider,
+        paymentId,
+        observation,
+        providerTransactionId,
+        amount,
+        payeeAccount,
+        reference,
+        code,
+        observedAt,
+        evidence,
+        refundId,
+        null);
   }
 
   /** A fact whose source names no refund of ours. */
@@ -122,7 +155,8 @@ public record Fact(
         code,
         observedAt,
         evidence,
-        refundId);
+        refundId,
+        askedAt);
   }
 
   /** The same, said of our refund with that id. */
@@ -139,7 +173,26 @@ public record Fact(
         code,
         observedAt,
         evidence,
-        ourRefundId);
+        ourRefundId,
+        askedAt);
+  }
+
+  /** The same, as the answer to a question. */
+  public Fact asked(Instant at) {
+    return new Fact(
+        source,
+        provider,
+        paymentId,
+        observation,
+        providerTransactionId,
+        amount,
+        payeeAccount,
+        reference,
+        code,
+        observedAt,
+        evidence,
+        refundId,
+        at);
   }
 
   /** The same, seen as something else. */
@@ -156,7 +209,8 @@ public record Fact(
         code,
         observedAt,
         evidence,
-        refundId);
+        refundId,
+        askedAt);
   }
 
   /**

@@ -9,8 +9,6 @@ import static io.payrelay.payments.lifecycle.RefundStatus.UNKNOWN;
 
 import io.payrelay.payments.ledger.AccountKind;
 import io.payrelay.payments.ledger.Posting;
-import io.payrelay.payments.ledger.PostingKind;
-import io.payrelay.payments.ledger.Postings;
 import io.payrelay.payments.lifecycle.Decision.NextAction;
 import io.payrelay.payments.lifecycle.Decision.Note;
 import io.payrelay.payments.money.Money;
@@ -47,12 +45,14 @@ public final class RefundLifecycle {
    * @param booked null where nothing is booked, or what was is reversed
    * @param failure the latest word that the refund at the provider which the fact names has failed;
    *     null where nobody said so of it
+   * @param returned what was booked of it is reversed
    */
   public record Context(
       @Nullable String claimedBy,
       boolean fromSuspense,
       @Nullable Booked booked,
-      @Nullable RefundFailure failure) {}
+      @Nullable RefundFailure failure,
+      boolean returned) {}
 
   /**
    * Decides.
@@ -99,6 +99,19 @@ public final class RefundLifecycle {
           Map.of("claimed_by_refund_id", claimedBy));
     }
     ExceptionKind mismatch = mismatch(refund, fact);
+    boolean notAsAsked =
+        mismatch == null ? isAnother(refund, fact) : mismatch != ExceptionKind.PROVIDER_MISMATCH;
+    if (notAsAsked && isSuccess(fact) && RefundFailure.isAfter(fact, context.failure())) {
+      return ignored(refund);
+    }
+    if (notAsAsked && fact.observation() == Observation.FAILED) {
+      if (context.returned()) {
+        return same(refund);
+      }
+      if (context.booked() != null) {
+        return returned(refund, fact, context);
+      }
+    }
     if (mismatch != null && isAccepted(refund, fact, context)) {
       return accepted(refund, fact);
     }
@@ -110,7 +123,7 @@ public final class RefundLifecycle {
               fact,
               kindOf(mismatch, refund, fact),
               toUnknown(refund),
-              leftUnexplained(refund, fact));
+              RefundPostings.leftUnexplained(refund, fact));
       boolean ours =
           mismatch != ExceptionKind.PROVIDER_MISMATCH
               && !isAnother(refund, fact)
@@ -167,7 +180,7 @@ public final class RefundLifecycle {
     return isAnother(refund, fact) ? ExceptionKind.DOUBLE_REFUND : mismatch;
   }
 
-  private static boolean isSuccess(Fact fact) {
+  static boolean isSuccess(Fact fact) {
     return fact.observation() == Observation.SUCCEEDED
         || fact.observation() == Observation.PROVIDER_REFUND;
   }
@@ -182,7 +195,7 @@ public final class RefundLifecycle {
               fact,
               ExceptionKind.DOUBLE_REFUND,
               toUnknown(refund),
-              leftUnexplained(refund, fact));
+              RefundPostings.leftUnexplained(refund, fact));
         }
         List<Refund> states = new ArrayList<>();
         Refund current = refund.identified(reference(refund, fact));
@@ -192,7 +205,7 @@ public final class RefundLifecycle {
         }
         current = current.after(SUCCEEDED, null);
         states.add(current);
-        Posting gone = gone(refund, fact, context);
+        Posting gone = RefundPostings.gone(refund, fact, context);
         if (RefundFailure.isAfter(fact, context.failure())) {
           yield cameBackAlready(refund, fact, context, states, gone);
         }
@@ -202,7 +215,11 @@ public final class RefundLifecycle {
       case SUCCEEDED, RETURNED -> {
         if (another) {
           yield raise(
-              refund, fact, ExceptionKind.DOUBLE_REFUND, List.of(), leftUnexplained(refund, fact));
+              refund,
+              fact,
+              ExceptionKind.DOUBLE_REFUND,
+              List.of(),
+              RefundPostings.leftUnexplained(refund, fact));
         }
         yield refund.status() == SUCCEEDED ? same(refund) : ignored(refund);
       }
@@ -215,7 +232,7 @@ public final class RefundLifecycle {
                       fact,
                       ExceptionKind.LATE_REFUND,
                       List.of(),
-                      List.of(gone(refund, fact, context))),
+                      List.of(RefundPostings.gone(refund, fact, context))),
                   fact.reference());
     };
   }
@@ -227,18 +244,11 @@ public final class RefundLifecycle {
     Refund returned =
         last(refund, states).after(RETURNED, Objects.requireNonNullElse(failure.code(), NO_CODE));
     states.add(returned);
-    // What is booked already stands; only that can come back.
-    Booked booked =
-        Objects.requireNonNullElse(
-            context.booked(), new Booked(gone.entries().get(0).account().kind(), refund.amount()));
-    Posting back =
-        Postings.refundReturned(
-            refund.paymentId(),
-            refund.provider(),
-            gone.businessKey(),
-            booked.amount(),
-            booked.against(),
-            failure.at());
+    if (context.returned()) {
+      // Both postings are there, and the case that tells of them.
+      return new RefundDecision(states, returned, Note.NONE, List.of(), List.of(), NextAction.NONE);
+    }
+    Posting back = RefundPostings.backAgain(refund, gone, context, failure.at());
     return new RefundDecision(
         states,
         returned,
@@ -253,7 +263,7 @@ public final class RefundLifecycle {
       // Another refund at the provider failed; of ours that says nothing.
       return ignored(refund);
     }
-    List<Posting> back = cameBack(refund, fact, context);
+    List<Posting> back = RefundPostings.cameBack(refund, fact, context);
     return switch (refund.status()) {
       case REQUESTED, PENDING, UNKNOWN -> {
         List<Refund> states = new ArrayList<>();
@@ -282,18 +292,20 @@ public final class RefundLifecycle {
             List.of(RefundCases.returned(refund, fact)),
             NextAction.NONE);
       }
-      case FAILED ->
-          back.isEmpty()
-              ? same(refund)
-              : new RefundDecision(
-                  List.of(),
-                  refund,
-                  Note.MONEY_REVERSED,
-                  back,
-                  List.of(RefundCases.returned(refund, fact)),
-                  NextAction.NONE);
+      case FAILED -> back.isEmpty() ? same(refund) : returned(refund, fact, context);
       case RETURNED -> same(refund);
     };
+  }
+
+  /** Money that was booked as gone is back; what we asked for stands as it stood. */
+  private static RefundDecision returned(Refund refund, Fact fact, Context context) {
+    return new RefundDecision(
+        List.of(),
+        refund,
+        Note.MONEY_REVERSED,
+        RefundPostings.cameBack(refund, fact, context),
+        List.of(RefundCases.returned(refund, fact)),
+        nextOf(refund));
   }
 
   /** Only where nothing can have been sent does a refusal end the refund; and it names nothing. */
@@ -310,7 +322,7 @@ public final class RefundLifecycle {
             fact.code(),
             fact.observedAt(),
             fact.evidence());
-    return failed(refund, unnamed, new Context(null, context.fromSuspense(), null, null));
+    return failed(refund, unnamed, new Context(null, context.fromSuspense(), null, null, false));
   }
 
   private static RefundDecision pending(Refund refund, Fact fact) {
@@ -355,48 +367,6 @@ public final class RefundLifecycle {
     return amount != null && amount.amountMinor() != refund.amount().amountMinor()
         ? ExceptionKind.AMOUNT_MISMATCH
         : null;
-  }
-
-  private static Posting gone(Refund refund, Fact fact, Context context) {
-    return Postings.refund(
-        refund.paymentId(),
-        refund.provider(),
-        refund.providerTransactionId(),
-        reference(refund, fact),
-        refund.amount(),
-        context.fromSuspense(),
-        fact.observedAt());
-  }
-
-  /** Money left, and not as we asked: it is booked as the provider says. */
-  private static List<Posting> leftUnexplained(Refund refund, Fact fact) {
-    return isSuccess(fact)
-        ? List.of(
-            Postings.movement(
-                PostingKind.PROVIDER_REFUND,
-                refund.paymentId(),
-                fact.provider(),
-                Objects.requireNonNull(fact.providerTransactionId())
-                    + ":"
-                    + reference(refund, fact),
-                Objects.requireNonNull(fact.amount()),
-                fact.observedAt()))
-        : List.of();
-  }
-
-  private static List<Posting> cameBack(Refund refund, Fact fact, Context context) {
-    Booked booked = context.booked();
-    return booked == null
-        ? List.of()
-        : List.of(
-            Postings.refundReturned(
-                refund.paymentId(),
-                refund.provider(),
-                Postings.refundKey(
-                    refund.provider(), refund.providerTransactionId(), reference(refund, fact)),
-                booked.amount(),
-                booked.against(),
-                fact.observedAt()));
   }
 
   /** Where nobody names the provider's id of it, ours stands for it. */

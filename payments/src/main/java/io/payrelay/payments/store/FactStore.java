@@ -120,7 +120,7 @@ public final class FactStore {
       RefundDecision ofRefund = refunds.decide(fact);
       Decision decision =
           fact.isAboutRefund()
-              ? refunds.ofPayment(before, fact, ofRefund)
+              ? ofRefund(refunds, before, fact, ofRefund, claims)
               : decide(before, fact, claims, captured);
       Payment previous = before;
       for (Payment state : decision.states()) {
@@ -154,6 +154,19 @@ public final class FactStore {
     insertStatusEvents(tx, changes, now);
     refunds.insertEvents(tx, openedCases, current, now);
     return applied;
+  }
+
+  private static Decision ofRefund(
+      RefundChanges refunds,
+      Payment payment,
+      Fact fact,
+      @Nullable RefundDecision ofRefund,
+      Map<String, String> claims) {
+    String holder = claims.get(claimKey(fact));
+    return ofRefund != null || holder == null || holder.equals(payment.paymentId())
+        ? refunds.ofPayment(payment, fact, ofRefund)
+        // The money is another payment's, and so is what was given back of it.
+        : new Decision(List.of(), Note.IGNORED, List.of(), List.of(), Decision.NextAction.NONE);
   }
 
   /** The payment that holds a provider transaction, as its own or in suspense; locks nothing. */

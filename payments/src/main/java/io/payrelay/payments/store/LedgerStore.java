@@ -317,6 +317,18 @@ public final class LedgerStore {
     return booked;
   }
 
+  /** Which of the refunds under those business keys came back. */
+  Set<String> returned(Handle tx, Collection<String> businessKeys) {
+    return tx.createQuery(
+            """
+            SELECT substr(business_key, 10) FROM payrelay.ledger_posting
+            WHERE business_key IN (SELECT 'returned:' || key FROM unnest(:keys) AS key)
+            """)
+        .bindArray("keys", String.class, businessKeys)
+        .mapTo(String.class)
+        .set();
+  }
+
   private static void refuseMoneyOfAnother(List<Posting> repeated, Map<String, Booked> booked) {
     for (Posting posting : repeated) {
       // What money came in belongs to one payment; where it went to later may be told of several.

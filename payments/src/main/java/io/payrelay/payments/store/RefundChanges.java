@@ -9,6 +9,7 @@ import io.payrelay.payments.ledger.Postings;
 import io.payrelay.payments.lifecycle.Decision;
 import io.payrelay.payments.lifecycle.Decision.Note;
 import io.payrelay.payments.lifecycle.Fact;
+import io.payrelay.payments.lifecycle.FactSource;
 import io.payrelay.payments.lifecycle.Observation;
 import io.payrelay.payments.lifecycle.Payment;
 import io.payrelay.payments.lifecycle.ProviderRefunds;
@@ -52,6 +53,9 @@ final class RefundChanges {
   private final Map<String, String> holders = new HashMap<>();
 
   private final Map<String, Booked> booked = new HashMap<>();
+
+  /** Business keys of refunds whose money came back. */
+  private final Set<String> returned = new HashSet<>();
 
   /** Which refunds at the provider are said to have failed. */
   private final Map<String, RefundFailure> failures = new HashMap<>();
@@ -115,6 +119,7 @@ final class RefundChanges {
       addIfPresent(refundKeys, key(refund, refund.refundId()));
     }
     booked.putAll(ledger.refunds(tx, refundKeys));
+    returned.addAll(ledger.returned(tx, refundKeys));
     inSuspense.addAll(ledger.inSuspense(tx, captureKeys));
     readFailures(tx, about);
   }
@@ -122,32 +127,43 @@ final class RefundChanges {
   /** Only where a success may come behind them. */
   private void readFailures(Handle tx, List<Fact> about) {
     TreeSet<String> paymentIds = new TreeSet<>();
-    about.stream()
-        .filter(RefundChanges::saysThatItLeft)
-        .forEach(fact -> paymentIds.add(fact.paymentId()));
+    TreeSet<String> references = new TreeSet<>();
+    for (Fact fact : about) {
+      if (saysThatItLeft(fact) && fact.reference() != null) {
+        paymentIds.add(fact.paymentId());
+        references.add(fact.reference());
+      }
+    }
     if (paymentIds.isEmpty()) {
       return;
     }
     tx.createQuery(
             """
-            SELECT said.payment_id, said.evidence ->> 'reference', said.event_at, said.evidence ->> 'code'
+            SELECT said.payment_id, said.evidence ->> 'reference', said.event_at, said.fact_source,
+              said.evidence ->> 'code'
             FROM (
-              SELECT r.payment_id, e.evidence, e.event_at
+              SELECT r.payment_id, e.evidence, e.event_at, e.fact_source
               FROM payrelay.refund r JOIN payrelay.refund_event e USING (refund_id)
-              WHERE r.payment_id = ANY (:payment_ids)
+              WHERE r.payment_id = ANY (:payment_ids) AND e.event_type <> 'FactConflicting'
+                -- What is only reported of ours is asked about.
+                AND e.evidence ->> 'observation' = 'FAILED'
               UNION ALL
-              SELECT e.payment_id, e.evidence, e.event_at
-              FROM payrelay.payment_event e WHERE e.payment_id = ANY (:payment_ids)) said
-            WHERE said.evidence ->> 'observation' IN ('FAILED', 'FAILURE_REPORTED')
-              AND said.evidence ->> 'reference' IS NOT NULL
+              SELECT e.payment_id, e.evidence, e.event_at, e.fact_source
+              FROM payrelay.payment_event e
+              WHERE e.payment_id = ANY (:payment_ids) AND e.event_type <> 'FactConflicting'
+                AND e.evidence ->> 'observation' IN ('FAILED', 'FAILURE_REPORTED')) said
+            WHERE said.evidence ->> 'reference' = ANY (:references)
             """)
         .bindArray("payment_ids", String.class, paymentIds)
+        .bindArray("references", String.class, references)
         .map(
             (row, context) ->
                 Map.entry(
                     name(row.getString(1), row.getString(2)),
                     new RefundFailure(
-                        row.getObject(3, OffsetDateTime.class).toInstant(), row.getString(4))))
+                        row.getObject(3, OffsetDateTime.class).toInstant(),
+                        RefundFailure.isByProvider(FactSource.valueOf(row.getString(4))),
+                        row.getString(5))))
         .forEach(entry -> failures.merge(entry.getKey(), entry.getValue(), RefundFailure::later));
   }
 
@@ -175,7 +191,8 @@ final class RefundChanges {
                 inSuspense.contains(
                     Postings.captureKey(refund.provider(), refund.providerTransactionId())),
                 booked.get(key(refund, reference)),
-                failure(about)));
+                failure(about),
+                returned.contains(key(refund, reference))));
     Refund previous = refund;
     for (Refund state : decision.states()) {
       changes.add(new Change(about, previous, state));
@@ -193,7 +210,7 @@ final class RefundChanges {
     }
     remember(decision.postings());
     // What is only reported of ours is asked about.
-    if (about.observation() == Observation.FAILED) {
+    if (about.observation() == Observation.FAILED && decision.note() != Note.CONFLICTING) {
       rememberFailure(about);
     }
     return decision;
@@ -224,9 +241,7 @@ final class RefundChanges {
   private void rememberFailure(Fact fact) {
     if (fact.reference() != null) {
       failures.merge(
-          name(fact.paymentId(), fact.reference()),
-          new RefundFailure(fact.observedAt(), fact.code()),
-          RefundFailure::later);
+          name(fact.paymentId(), fact.reference()), RefundFailure.of(fact), RefundFailure::later);
     }
   }
 
@@ -235,6 +250,7 @@ final class RefundChanges {
     for (Posting posting : postings) {
       if (posting.kind() == PostingKind.REFUND_RETURNED) {
         booked.remove(Objects.requireNonNull(posting.reverses()));
+        returned.add(posting.reverses());
       } else {
         Entry debit = posting.entries().get(0);
         booked.putIfAbsent(
@@ -329,7 +345,7 @@ final class RefundChanges {
   }
 
   private static void insertNotes(Handle tx, List<NoteRow> notes) {
-    // As of payments: what was ignored is remembered once a source, however often it is said.
+    // As of payments: what was ignored is remembered once a source and a refund at the provider.
     PreparedBatch batch =
         tx.prepareBatch(
             """
@@ -338,13 +354,15 @@ final class RefundChanges {
             SELECT :refund_id, :event_type, :previous_status, :fact_source, :evidence::jsonb, :event_at
             WHERE NOT :once OR NOT EXISTS (SELECT FROM payrelay.refund_event
               WHERE refund_id = :refund_id AND event_type = :event_type
-                AND fact_source = :fact_source AND evidence ->> 'observation' = :observation)
+                AND fact_source = :fact_source AND evidence ->> 'observation' = :observation
+                AND evidence ->> 'reference' IS NOT DISTINCT FROM :reference)
             """);
     for (NoteRow note : notes) {
       bind(batch, note.fact(), note.refund())
           .bind("event_type", FactStore.eventType(note.decision().note()))
           .bind("once", note.decision().exceptions().isEmpty())
           .bind("observation", note.fact().observation().name())
+          .bind("reference", note.fact().reference())
           .add();
     }
     batch.execute();

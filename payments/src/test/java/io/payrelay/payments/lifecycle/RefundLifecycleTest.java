@@ -29,9 +29,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 class RefundLifecycleTest {
 
   private static final Money ASKED = new Money(500, "EUR");
-  private static final Context NOTHING = new Context(null, false, null, null);
+  private static final Context NOTHING = new Context(null, false, null, null, false);
   private static final Context GONE =
-      new Context(null, false, new Booked(AccountKind.REFUNDS, ASKED), null);
+      new Context(null, false, new Booked(AccountKind.REFUNDS, ASKED), null, false);
 
   private static Fact fact(
       Observation observation, @Nullable String reference, @Nullable Money amount) {
@@ -129,7 +129,7 @@ class RefundLifecycleTest {
         decide(
                 PENDING,
                 fact(Observation.SUCCEEDED, "re_1", ASKED),
-                new Context(null, true, null, null))
+                new Context(null, true, null, null, false))
             .postings()
             .get(0);
 
@@ -175,22 +175,32 @@ class RefundLifecycleTest {
   // Events overtake each other: docs.stripe.com/webhooks (no order is guaranteed).
   @ParameterizedTest
   @CsvSource({
-    "QUERY,    -1000, ''",
-    "QUERY,        0, ''",
-    "WEBHOOK,      0, ''",
-    "WEBHOOK,   1000, LATE_REFUND",
-    "QUERY,     1000, LATE_REFUND",
-    "RESPONSE,  1000, ''",
+    "WEBHOOK,  WEBHOOK,  -1000, ''",
+    "WEBHOOK,  WEBHOOK,      0, ''",
+    "WEBHOOK,  WEBHOOK,   1000, LATE_REFUND",
+    // Clocks differ.
+    "WEBHOOK,  QUERY,     1000, ''",
+    "WEBHOOK,  QUERY,   400000, LATE_REFUND",
+    "QUERY,    QUERY,    -1000, ''",
+    "QUERY,    QUERY,        0, ''",
+    "QUERY,    QUERY,        1, LATE_REFUND",
+    "RESPONSE, WEBHOOK, 400000, ''",
   })
   void believesASuccessOfAFailedRefundOnlyWhereItIsNewer(
-      FactSource source, long afterMs, String kind) {
-    Fact success = fact(source, Observation.SUCCEEDED, "re_1", ASKED);
+      FactSource source, FactSource failedBy, long afterMs, String kind) {
+    Instant at = Instant.parse("2026-03-01T10:00:00Z");
+    Fact told = fact(source, Observation.SUCCEEDED, "re_1", ASKED);
+    // A query names the time of making: what counts is when it was asked.
+    Fact success = source == FactSource.QUERY ? told.asked(at.plusMillis(afterMs)) : told;
     RefundFailure failure =
-        new RefundFailure(success.observedAt().minusMillis(afterMs), "account_closed");
+        new RefundFailure(
+            source == FactSource.QUERY ? at : at.minusMillis(afterMs),
+            RefundFailure.isByProvider(failedBy),
+            "account_closed");
     Refund ours = refund("ref_0001", FAILED, "re_1");
 
     RefundDecision decision =
-        RefundLifecycle.decide(ours, success, new Context(null, false, null, failure));
+        RefundLifecycle.decide(ours, success, new Context(null, false, null, failure, false));
     Decision ofNobodys =
         ProviderRefunds.decide(
             Samples.payment("pay_0001", PaymentStatus.SUCCEEDED),
@@ -211,11 +221,13 @@ class RefundLifecycleTest {
   @Test
   void returnsARefundWhoseFailureWasToldBeforeItWasKnownAsOurs() {
     Fact success = fact(FactSource.RESPONSE, Observation.SUCCEEDED, "re_1", ASKED);
-    RefundFailure failure = new RefundFailure(success.observedAt(), "account_closed");
+    RefundFailure failure = new RefundFailure(success.observedAt(), true, "account_closed");
 
     RefundDecision decision =
         RefundLifecycle.decide(
-            refund("ref_0001", PENDING, null), success, new Context(null, true, null, failure));
+            refund("ref_0001", PENDING, null),
+            success,
+            new Context(null, true, null, failure, false));
 
     assertThat(decision.states()).extracting(Refund::status).containsExactly(SUCCEEDED, RETURNED);
     assertThat(decision.result().failureCode()).isEqualTo("account_closed");
@@ -229,6 +241,52 @@ class RefundLifecycleTest {
     assertThat(decision.exceptions())
         .extracting(ExceptionCase::kind)
         .containsExactly(ExceptionKind.REFUND_RETURNED);
+  }
+
+  @Test
+  void tellsOnceOfMoneyThatCameBackBeforeItWasKnownAsOurs() {
+    RefundDecision decision =
+        RefundLifecycle.decide(
+            refund("ref_0001", PENDING, null),
+            fact(FactSource.RESPONSE, Observation.SUCCEEDED, "re_1", ASKED),
+            new Context(null, true, null, new RefundFailure(Instant.EPOCH, true, null), true));
+
+    assertThat(decision.states()).extracting(Refund::status).containsExactly(SUCCEEDED, RETURNED);
+    assertThat(decision.postings()).isEmpty();
+    assertThat(decision.exceptions()).isEmpty();
+  }
+
+  /** Of what was not asked for, too, the books show what left, and that it came back. */
+  @ParameterizedTest
+  @CsvSource({"re_2, 500", "re_1, 300"})
+  void keepsTheBooksOfWhatWasNotAskedForInEitherOrder(String reference, long minor) {
+    Money money = new Money(minor, "EUR");
+    Refund ours = refund("ref_0001", SUCCEEDED, "re_1");
+    Fact failure = fact(FactSource.WEBHOOK, Observation.FAILED, reference, money);
+    Fact success = fact(FactSource.WEBHOOK, Observation.SUCCEEDED, reference, money);
+
+    RefundDecision back =
+        RefundLifecycle.decide(
+            ours,
+            failure,
+            new Context(null, false, new Booked(AccountKind.REFUNDS, money), null, false));
+    RefundDecision late =
+        RefundLifecycle.decide(
+            ours, success, new Context(null, false, null, RefundFailure.of(failure), false));
+
+    assertThat(back.result()).isEqualTo(ours);
+    assertThat(back.postings())
+        .singleElement()
+        .satisfies(
+            posting -> {
+              assertThat(posting.kind()).isEqualTo(PostingKind.REFUND_RETURNED);
+              assertThat(posting.entries().get(0).amountMinor()).isEqualTo(minor);
+            });
+    assertThat(back.exceptions())
+        .extracting(ExceptionCase::kind)
+        .containsExactly(ExceptionKind.REFUND_RETURNED);
+    assertThat(late.note()).isEqualTo(Decision.Note.IGNORED);
+    assertThat(late.postings()).isEmpty();
   }
 
   @ParameterizedTest
@@ -274,7 +332,7 @@ class RefundLifecycleTest {
         decide(
             PENDING,
             fact(Observation.SUCCEEDED, "re_1", ASKED),
-            new Context("ref_0000", false, new Booked(AccountKind.REFUNDS, ASKED), null));
+            new Context("ref_0000", false, new Booked(AccountKind.REFUNDS, ASKED), null, false));
 
     assertThat(decision.result().status()).isEqualTo(UNKNOWN);
     assertThat(decision.postings()).isEmpty();
@@ -302,7 +360,7 @@ class RefundLifecycleTest {
   @Test
   void takesWhatLeftForWhatWasAskedForOnAPersonsWordOnly() {
     Money other = new Money(501, "EUR");
-    Context left = new Context(null, false, new Booked(AccountKind.REFUNDS, other), null);
+    Context left = new Context(null, false, new Booked(AccountKind.REFUNDS, other), null, false);
     Fact answer = fact(Observation.SUCCEEDED, "re_1", other);
 
     RefundDecision person = decide(UNKNOWN, operators(answer), left);

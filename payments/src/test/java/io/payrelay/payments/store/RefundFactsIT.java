@@ -3,6 +3,7 @@ package io.payrelay.payments.store;
 import static io.payrelay.payments.lifecycle.Observation.DISPUTED;
 import static io.payrelay.payments.lifecycle.Observation.DISPUTE_LOST;
 import static io.payrelay.payments.lifecycle.Observation.FAILED;
+import static io.payrelay.payments.lifecycle.Observation.FAILURE_REPORTED;
 import static io.payrelay.payments.lifecycle.Observation.PENDING;
 import static io.payrelay.payments.lifecycle.Observation.PROVIDER_REFUND;
 import static io.payrelay.payments.lifecycle.Observation.SUCCEEDED;
@@ -347,6 +348,57 @@ class RefundFactsIT {
     assertThat(postings())
         .containsExactly(GONE, "REFUND_RETURNED DEBIT PROVIDER_RECEIVABLE 400, CREDIT REFUNDS 400");
     assertThat(refundable()).isEqualTo("1000");
+  }
+
+  @Test
+  void asksOnceWhetherMoneyThatCameBackIsToBeGivenAgain() {
+    apply(Samples.of(payment, FactSource.QUERY, "simulator", FAILED, null, null));
+    capture();
+    request(refund, PART, null);
+
+    apply(news(PROVIDER_REFUND, reference));
+    apply(later(news(FAILED, reference)));
+    apply(answer(SUCCEEDED, reference));
+
+    assertThat(state()).isEqualTo("RETURNED 4 " + reference);
+    assertThat(cases()).containsExactly("LATE_SUCCESS", "PROVIDER_REFUND", "REFUND_RETURNED");
+    assertThat(postings())
+        .containsExactly(
+            "PROVIDER_REFUND DEBIT REFUNDS 400, CREDIT PROVIDER_RECEIVABLE 400",
+            "REFUND_RETURNED DEBIT PROVIDER_RECEIVABLE 400, CREDIT REFUNDS 400");
+    assertThat(refundable()).isEqualTo("1000");
+  }
+
+  @Test
+  void doesNotTakeAReportForAFailureWhereTheProviderIsAsked() {
+    capture();
+    request(refund, PART, null);
+
+    apply(later(news(FAILURE_REPORTED, reference)).aboutRefund(refund));
+    apply(answer(SUCCEEDED, reference));
+
+    assertThat(state()).isEqualTo("SUCCEEDED 3 " + reference);
+    assertThat(cases()).isEmpty();
+  }
+
+  @Test
+  void leavesARefundToThePaymentWhoseMoneyItGaveBack() {
+    capture();
+    String other = database.request(payment + "b", 1000);
+    Fact claimed = success(money, PRICE).about(other);
+
+    apply(claimed, news(PROVIDER_REFUND, reference).about(other));
+
+    assertThat(
+            database.column(
+                "SELECT kind FROM payrelay.exception_case WHERE payment_id = '%s'"
+                    .formatted(other)))
+        .containsExactly("TRANSACTION_CLAIMED_TWICE");
+    assertThat(
+            database.column(
+                "SELECT kind FROM payrelay.ledger_posting WHERE payment_id = '%s'"
+                    .formatted(other)))
+        .isEmpty();
   }
 
   private static Fact later(Fact fact) {

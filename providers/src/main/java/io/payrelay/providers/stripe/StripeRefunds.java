@@ -18,6 +18,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The refunds of what a query found paid: an intent itself says {@code succeeded} though all of it
@@ -30,6 +32,8 @@ import org.jspecify.annotations.Nullable;
  * more; and a page of a list would be twice as large. Safe for any thread.
  */
 final class StripeRefunds {
+
+  private static final Logger log = LoggerFactory.getLogger(StripeRefunds.class);
 
   /** Of a payment that was charged by more intents than that a person has to see to each. */
   private static final int INTENTS_MAX = 3;
@@ -83,13 +87,19 @@ final class StripeRefunds {
         requests.apply(URI.create(url + "?" + query)).GET(),
         StripeLists.left(deadlineNs),
         answer -> read(answer, intent),
-        none -> List.of());
+        none -> {
+          log.warn("refunds are not learnt provider=stripe: no answer, their webhooks will tell");
+          return List.of();
+        });
   }
 
   /** The refunds of a page that can be read. */
   List<ProviderRefund> read(HttpAnswer answer, String intent) {
     JsonNode page = AnswerReader.json(answer, StripeLists.PAGE_BYTES_MAX);
     if (page == null || classifier.notAPage(answer, page, clock.instant()) != null) {
+      log.warn(
+          "refunds are not learnt provider=stripe status={}: may the key read refunds? Their webhooks will tell",
+          answer.status());
       return List.of();
     }
     List<ProviderRefund> refunds = new ArrayList<>();
