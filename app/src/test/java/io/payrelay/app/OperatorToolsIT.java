@@ -243,7 +243,7 @@ final class OperatorToolsIT {
               claims.addAll(
                   fixture.owner.inTransaction(
                       tx ->
-                          store.claim(tx, "simulator", 10, terms).stream()
+                          store.take(tx, "simulator", 10, terms).claims().stream()
                               .filter(claim -> claim.paymentId().equals(payment))
                               .toList()));
               return !claims.isEmpty();

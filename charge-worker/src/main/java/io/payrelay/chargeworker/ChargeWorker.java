@@ -63,7 +63,7 @@ public final class ChargeWorker implements AutoCloseable {
     RefundAcceptance refunds =
         new RefundAcceptance(with.jdbi(), with.providers(), with.clock(), with.faults());
     Runnable accepted = () -> wake(dispatcherLoop);
-    writer = new OutcomeWriter(with.jdbi(), metrics, with.clock(), with.faults(), accepted, lanes);
+    writer = new OutcomeWriter(with.jdbi(), metrics, with.clock(), with.faults(), accepted);
     metrics.held(writer::heldCount);
     Dispatcher dispatcher =
         new Dispatcher(
@@ -157,6 +157,11 @@ public final class ChargeWorker implements AutoCloseable {
     loop("writer").close();
     if (loop("writer").ended().isDone()) {
       letGoOfAll();
+    } else {
+      log.error(
+          "the writer has not ended in time: answers without their end count={} waiting={}: their leases will end",
+          inFlight(),
+          writer.heldCount());
     }
     consumer.close();
     log.info("charge worker stopped");

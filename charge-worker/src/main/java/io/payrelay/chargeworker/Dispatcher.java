@@ -18,8 +18,8 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
-import java.util.function.Predicate;
 import org.jdbi.v3.core.Jdbi;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -41,14 +41,14 @@ final class Dispatcher implements Worker {
   private final ChargeConfig config;
   private final ChargeFaults faults;
   private final Consumer<Outcome> outcomes;
-  private final Predicate<ProviderLane> outcomesWait;
+  private final BooleanSupplier outcomesWait;
   private final ChargeMetrics metrics;
   private final OperationStore operations = new OperationStore();
 
   /**
    * A dispatcher.
    *
-   * @param outcomesWait nothing is claimed for a provider whose answers cannot be written
+   * @param outcomesWait nothing is claimed while no answer can be written
    */
   Dispatcher(
       Jdbi jdbi,
@@ -56,7 +56,7 @@ final class Dispatcher implements Worker {
       ChargeConfig config,
       ChargeFaults faults,
       Consumer<Outcome> outcomes,
-      Predicate<ProviderLane> outcomesWait,
+      BooleanSupplier outcomesWait,
       ChargeMetrics metrics) {
     this.jdbi = jdbi;
     this.lanes = List.copyOf(lanes);
@@ -71,7 +71,7 @@ final class Dispatcher implements Worker {
   public int runOnce() {
     int started = 0;
     for (ProviderLane lane : lanes) {
-      if (!outcomesWait.test(lane)) {
+      if (!outcomesWait.getAsBoolean()) {
         started += dispatch(lane);
       }
     }
@@ -97,8 +97,6 @@ final class Dispatcher implements Worker {
                 refunds.putAll(RefundCalls.of(tx, all.claims()));
                 return all;
               });
-      metrics.abandoned(lane.provider().name(), false, claimed.abandonedCharges());
-      metrics.abandoned(lane.provider().name(), true, claimed.abandonedRefunds());
       List<Claim> claims = claimed.claims();
       used = claims.size();
       lane.inFlight().add(used);
@@ -106,9 +104,19 @@ final class Dispatcher implements Worker {
         faults.reached(ChargeFaults.Point.AFTER_CLAIM);
       }
       claims.forEach(claim -> start(lane, claim, refunds.get(claim.operationId()), beforeNs));
+      abandoned(lane, claimed);
       return used;
     } finally {
       lane.giveBack(taken, used);
+    }
+  }
+
+  private void abandoned(ProviderLane lane, OperationStore.Claimed claimed) {
+    if (claimed.abandonedCharges() > 0) {
+      metrics.abandoned(lane.provider().name(), false, claimed.abandonedCharges());
+    }
+    if (claimed.abandonedRefunds() > 0) {
+      metrics.abandoned(lane.provider().name(), true, claimed.abandonedRefunds());
     }
   }
 
@@ -117,7 +125,10 @@ final class Dispatcher implements Worker {
     CompletableFuture<Void> unused =
         called(lane, claim, refund, beforeNs)
             .handle(
-                (answer, failure) -> answer == null ? adapterFailed(lane, claim, failure) : answer)
+                (answer, failure) ->
+                    answer == null
+                        ? adapterFailed(lane, claim, failure)
+                        : withResult(lane, claim, answer))
             .thenAccept(
                 answer -> {
                   Duration took = Duration.ofNanos(System.nanoTime() - startedNs);
@@ -203,6 +214,24 @@ final class Dispatcher implements Worker {
     return claim.callCount() == 1 || ours.compareTo(claim.keySafeLeft()) < 0
         ? ours
         : claim.keySafeLeft();
+  }
+
+  /** What an adapter could not make anything of is evidence all the same. */
+  private static ProviderAnswer withResult(ProviderLane lane, Claim claim, ProviderAnswer answer) {
+    if (answer.result() != null) {
+      return answer;
+    }
+    try (LogContext context = LogContext.ofPayment(claim.paymentId(), claim.traceId())) {
+      context.with("provider", lane.provider().name());
+      context.with("attempt", Integer.toString(claim.attemptNumber()));
+      log.warn("an adapter gave an answer without a result: the result is unknown");
+    }
+    return new ProviderAnswer(
+        new ProviderResult.Unknown("the adapter gave no result"),
+        answer.further(),
+        answer.refunds(),
+        answer.httpStatus(),
+        answer.body());
   }
 
   private static ProviderAnswer adapterFailed(

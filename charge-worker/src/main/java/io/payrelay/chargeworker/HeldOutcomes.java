@@ -63,6 +63,13 @@ final class HeldOutcomes {
     count.set(held.size());
   }
 
+  /** Keeps one that did not have its turn: it is among the first that have it next. */
+  void keepUntried(Outcome outcome) {
+    held.putIfAbsent(
+        outcome.claim().attemptId(), new Held(outcome, /* tries= */ 0, System.nanoTime()));
+    count.set(held.size());
+  }
+
   /** It is written, or set aside for a person. */
   void forget(Outcome outcome) {
     held.remove(outcome.claim().attemptId());
@@ -117,8 +124,7 @@ final class HeldOutcomes {
     return count.get();
   }
 
-  /** How many there are of a provider. */
-  long of(ProviderLane lane) {
+  private long of(ProviderLane lane) {
     return held.values().stream().filter(one -> one.outcome().lane() == lane).count();
   }
 }

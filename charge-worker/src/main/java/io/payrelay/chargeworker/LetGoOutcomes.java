@@ -27,27 +27,27 @@ final class LetGoOutcomes {
   private static final String WHY = "let go, because somebody held the payment";
 
   private final Jdbi jdbi;
-  private final Duration lockLimit;
   private final OperationStore operations = new OperationStore();
 
-  LetGoOutcomes(Jdbi jdbi, Duration lockLimit) {
+  LetGoOutcomes(Jdbi jdbi) {
     this.jdbi = jdbi;
-    this.lockLimit = lockLimit;
   }
 
   /**
    * Writes the evidence, as an unknown result. What the database refuses of it is left to the end
    * of its lease, with an ERROR.
    *
+   * @param lockLimit how long it waits for whoever holds the operation or the attempt
    * @return false where the operation or the attempt is held, too: nothing is written
    * @throws RuntimeException where the database is away
    */
-  boolean write(Outcome outcome) {
+  boolean write(Outcome outcome, Duration lockLimit) {
     try {
-      RuntimeException refusal = refusal(outcome, ResultColumns.reference(result(outcome)));
+      RuntimeException refusal =
+          refusal(outcome, ResultColumns.reference(result(outcome)), lockLimit);
       if (refusal != null) {
         // It may be the very text that the database does not take.
-        refusal = refusal(outcome, null);
+        refusal = refusal(outcome, null, lockLimit);
       }
       if (refusal != null) {
         log.error("what was answered cannot be written: its lease will end", refusal);
@@ -61,7 +61,8 @@ final class LetGoOutcomes {
     }
   }
 
-  private @Nullable RuntimeException refusal(Outcome outcome, @Nullable String reference) {
+  private @Nullable RuntimeException refusal(
+      Outcome outcome, @Nullable String reference, Duration lockLimit) {
     FinishedAttempt finished = finished(outcome, reference);
     return Refusals.refusal(
         () ->

@@ -23,11 +23,9 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.jdbi.v3.core.Handle;
@@ -38,9 +36,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Writes outcomes: facts, attempts and what is next, many in one transaction, and one by one where
- * that fails. What cannot be written now is kept: it is bounded by the calls in flight, of each
- * provider by itself. What never can be is set aside. Steps on one thread; {@link #add}, {@link
- * #stuck} and {@link #heldCount} are safe for any.
+ * that fails. What cannot be written now is kept, its evidence is written at once, and its lease is
+ * renewed: it is bounded by the calls in flight. What never can be is set aside. Steps on one
+ * thread; {@link #add}, {@link #stuck} and {@link #heldCount} are safe for any.
  */
 final class OutcomeWriter implements Worker {
 
@@ -56,7 +54,10 @@ final class OutcomeWriter implements Worker {
 
   private static final Duration LET_GO_LIMIT = Duration.ofSeconds(5);
 
-  /** So many of a provider may wait alone in a step, for as long as the limit: others wait too. */
+  /** Letting go must not hold up the others: what cannot be done at once waits with the rest. */
+  private static final Duration LET_GO_LOCK_LIMIT = Duration.ofMillis(5);
+
+  /** So many may wait alone in a step, for as long as the limit: all others wait behind them. */
   private static final int WAITING_MAX = 3;
 
   private final Jdbi jdbi;
@@ -64,18 +65,16 @@ final class OutcomeWriter implements Worker {
   private final InstantSource clock;
   private final ChargeFaults faults;
   private final Runnable written;
-  private final List<ProviderLane> lanes;
   private final RefusedOutcomes refused;
   private final HeldOutcomes held;
   private final LetGoOutcomes letGo;
   private final UnwrittenEvidence evidence;
-  private final TableLocks tableLocks;
-  private final BlockedLanes blocked = new BlockedLanes();
   private final PaymentStore payments = new PaymentStore();
   private final FactStore facts = new FactStore();
   private final OperationStore operations = new OperationStore();
   private final ConcurrentLinkedQueue<Outcome> queue = new ConcurrentLinkedQueue<>();
   private final List<Outcome> batch = new ArrayList<>();
+  private int waited;
   private volatile boolean failing;
 
   /** An outcome with what is believed of it. */
@@ -86,19 +85,16 @@ final class OutcomeWriter implements Worker {
       ChargeMetrics metrics,
       InstantSource clock,
       ChargeFaults faults,
-      Runnable written,
-      List<ProviderLane> lanes) {
+      Runnable written) {
     this.jdbi = jdbi;
     this.metrics = metrics;
     this.clock = clock;
     this.faults = faults;
     this.written = written;
-    this.lanes = List.copyOf(lanes);
     this.refused = new RefusedOutcomes(jdbi, clock, LOCK_LIMIT);
     this.held = new HeldOutcomes(jdbi, LOCK_LIMIT);
-    this.letGo = new LetGoOutcomes(jdbi, LOCK_LIMIT);
-    this.evidence = new UnwrittenEvidence(jdbi, LOCK_LIMIT);
-    this.tableLocks = new TableLocks(jdbi);
+    this.letGo = new LetGoOutcomes(jdbi);
+    this.evidence = new UnwrittenEvidence(jdbi, IMPATIENT_LOCK_LIMIT);
   }
 
   /** Takes an outcome; the loop is to be woken. */
@@ -107,11 +103,11 @@ final class OutcomeWriter implements Worker {
   }
 
   /**
-   * Could the last step not write, or not for that provider? Then nobody is to call for more: what
-   * is answered would wait here, and its lease would end.
+   * Could the last step write nothing, as where the database is away? Then nobody is to call for
+   * more: what is answered would wait here, and its lease would end.
    */
-  boolean stuck(ProviderLane lane) {
-    return failing || blocked.contains(lane);
+  boolean stuck() {
+    return failing;
   }
 
   @Override
@@ -140,6 +136,7 @@ final class OutcomeWriter implements Worker {
     }
     // First: what cannot be written is not to lose its lease beside.
     held.renew(failing ? waiting() : List.of());
+    waited = 0;
     int count = batch.size();
     if (count > 0) {
       writeAll(batch, /* patient= */ true);
@@ -149,12 +146,10 @@ final class OutcomeWriter implements Worker {
     if (tried) {
       writeAll(again, /* patient= */ false);
     }
-    evidence.write(held::holds);
-    blocked.remove(lanes.stream().filter(lane -> held.of(lane) == 0).toList());
+    evidence.write();
     if (count > 0 || tried) {
       written.run();
     }
-    blocked.refuseWhereAllOf(lanes);
     return count;
   }
 
@@ -178,7 +173,7 @@ final class OutcomeWriter implements Worker {
         log.warn("stopping without the evidence of all answers: their leases will end");
         return;
       }
-      if (!letGo.write(outcome)) {
+      if (!letGo.write(outcome, LOCK_LIMIT)) {
         Claim claim = outcome.claim();
         try (LogContext context = LogContext.ofPayment(claim.paymentId(), claim.traceId())) {
           context.with("provider", claim.provider());
@@ -199,16 +194,13 @@ final class OutcomeWriter implements Worker {
    * @param patient whether a payment that somebody holds is waited for, for a moment
    */
   private void writeAll(List<Outcome> outcomes, boolean patient) {
-    Set<ProviderLane> through = new HashSet<>();
-    outcomes.forEach(one -> through.add(one.lane()));
     RuntimeException failure = together(outcomes, patient);
     if (failure != null && patient && Failures.waitedForALock(failure)) {
       failure = together(outcomes, false);
     }
     if (failure != null) {
-      through.removeAll(oneByOne(outcomes));
+      oneByOne(outcomes);
     }
-    blocked.remove(through);
   }
 
   /** Returns why they cannot be written together. */
@@ -235,20 +227,25 @@ final class OutcomeWriter implements Worker {
   }
 
   /**
-   * Writes each alone. One that waits for something else than its payment is kept, and so are those
-   * of its provider behind it where there are too many: whatever they wait for, outcomes of others
-   * are not behind them. Where it is a row, their provider has the less in flight.
-   *
-   * @return the providers for which nothing is to be claimed: somebody has locked a table
+   * Writes each alone. One that waits for something else than its payment is kept; where these are
+   * too many, all that are left are tried next: whatever they wait for, the step has its end. Their
+   * providers have the less in flight.
    */
-  private Set<ProviderLane> oneByOne(List<Outcome> outcomes) {
-    Map<ProviderLane, Integer> waited = new HashMap<>();
-    RuntimeException failure = null;
+  private void oneByOne(List<Outcome> outcomes) {
+    Set<ProviderLane> waiting = new HashSet<>();
+    // What is behind one that waits, of the same provider, may wait for the same: others first.
+    oneByOne(outcomes, waiting, /* others= */ true);
+    oneByOne(outcomes, waiting, /* others= */ false);
+  }
+
+  private void oneByOne(List<Outcome> outcomes, Set<ProviderLane> waiting, boolean others) {
     Iterator<Outcome> each = outcomes.iterator();
     while (each.hasNext()) {
       Outcome outcome = each.next();
-      int before = waited.getOrDefault(outcome.lane(), 0);
-      if (before >= WAITING_MAX) {
+      if (others && waiting.contains(outcome.lane())) {
+        continue;
+      }
+      if (waited >= WAITING_MAX) {
         keepUntried(outcome);
         each.remove();
         continue;
@@ -263,31 +260,22 @@ final class OutcomeWriter implements Worker {
         if (!Failures.waitedForALock(e)) {
           throw e;
         }
-        failure = e;
-        waited.put(outcome.lane(), before + 1);
+        waited++;
+        waiting.add(outcome.lane());
         keepWaiting(outcome);
       }
       each.remove();
     }
-    if (failure == null || !tableLocks.any()) {
-      return Set.of();
-    }
-    blocked.add(waited.keySet(), failure);
-    return waited.keySet();
   }
 
-  /** Its time has not come yet, or is still now: it is among the first to be tried next. */
   private void keepUntried(Outcome outcome) {
-    if (!held.holds(outcome)) {
-      keepWaiting(outcome);
-    }
+    evidence.add(outcome, !held.holds(outcome));
+    held.keepUntried(outcome);
   }
 
-  /** It is not let go. Of too many the evidence is written as soon as nobody is in the way. */
+  /** It is not let go: what was answered is with its attempt as soon as nobody is in the way. */
   private void keepWaiting(Outcome outcome) {
-    if (held.isFullFor(outcome)) {
-      evidence.add(outcome);
-    }
+    evidence.add(outcome, !held.holds(outcome));
     held.keep(outcome);
   }
 
@@ -313,13 +301,13 @@ final class OutcomeWriter implements Worker {
     try (LogContext context = LogContext.ofPayment(claim.paymentId(), claim.traceId())) {
       context.with("provider", claim.provider());
       if (!held.isFullFor(outcome)) {
-        held.keep(outcome);
+        keepWaiting(outcome);
         log.debug("outcome waits: somebody holds its payment");
-      } else if (letGo.write(outcome)) {
+      } else if (letGo.write(outcome, LET_GO_LOCK_LIMIT)) {
         log.warn("outcome let go: somebody holds its payment, and too many of them");
         done(outcome);
       } else {
-        // As many as may be in flight, and no more: claims stop before that.
+        // As many as may be in flight, and no more.
         keepWaiting(outcome);
         log.warn("outcome waits: somebody holds its payment and its operation, as of too many");
       }
@@ -452,6 +440,7 @@ final class OutcomeWriter implements Worker {
 
   private void done(Outcome outcome) {
     held.forget(outcome);
+    evidence.forget(outcome);
     Claim claim = outcome.claim();
     ProviderResult result = outcome.answer().result();
     AttemptOutcome how = ResultColumns.outcome(result);

@@ -8,69 +8,94 @@ import io.payrelay.platform.errors.Failures;
 import io.payrelay.platform.telemetry.LogContext;
 import io.payrelay.providers.ProviderResult;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
-import java.util.function.Predicate;
 import org.jdbi.v3.core.Jdbi;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Outcomes of which too many are kept for a row that somebody holds: what was answered is written
- * to their attempts, which stay in flight, so that it is there should the process die. Belongs to
- * one thread.
+ * Outcomes that wait because somebody holds what they need: what was answered is written to their
+ * attempts, which stay in flight, so that it is there should the process die. Belongs to one
+ * thread.
  */
 final class UnwrittenEvidence {
 
   private static final Logger log = LoggerFactory.getLogger(UnwrittenEvidence.class);
 
+  /** A statement holds the bodies of all: some megabytes at most. */
+  private static final int BATCH_MAX = 64;
+
   private final Jdbi jdbi;
   private final Duration lockLimit;
   private final EvidenceStore evidence = new EvidenceStore();
-  private final List<Outcome> unwritten = new ArrayList<>();
+
+  /** Attempts without their evidence. */
+  private final Set<Long> unwritten = new HashSet<>();
+
+  /** Those of them that the next look tries; the others have their turn with their outcome. */
+  private final Map<Long, Outcome> next = new LinkedHashMap<>();
 
   UnwrittenEvidence(Jdbi jdbi, Duration lockLimit) {
     this.jdbi = jdbi;
     this.lockLimit = lockLimit;
   }
 
-  void add(Outcome outcome) {
-    unwritten.add(outcome);
+  /**
+   * Takes an outcome that waits, for the next {@link #write}; one whose evidence is there is left.
+   *
+   * @param begins has it not waited before?
+   */
+  void add(Outcome outcome, boolean begins) {
+    long id = outcome.claim().attemptId();
+    if (begins) {
+      unwritten.add(id);
+    }
+    if (unwritten.contains(id)) {
+      next.put(id, outcome);
+    }
+  }
+
+  /** It is written itself. */
+  void forget(Outcome outcome) {
+    long id = outcome.claim().attemptId();
+    unwritten.remove(id);
+    next.remove(id);
   }
 
   /**
-   * Writes what can be; the rest is tried again next time.
+   * Writes what can be; the rest is tried again when its outcome is.
    *
-   * @param kept is the outcome not written itself meanwhile?
-   * @throws RuntimeException where the database is away
+   * @throws RuntimeException where the database is away: all are tried again next time
    */
-  void write(Predicate<Outcome> kept) {
-    unwritten.removeIf(kept.negate());
-    if (unwritten.isEmpty()) {
-      return;
-    }
+  void write() {
+    List<Outcome> now = List.copyOf(next.values());
     try {
-      Set<Long> heldByOthers = new HashSet<>();
-      RuntimeException refusal = refusal(unwritten, heldByOthers);
-      if (refusal == null) {
-        unwritten.removeIf(one -> !heldByOthers.contains(one.claim().attemptId()));
-      } else {
-        oneByOne();
+      for (int from = 0; from < now.size(); from += BATCH_MAX) {
+        write(now.subList(from, Math.min(from + BATCH_MAX, now.size())));
       }
     } catch (RuntimeException e) {
       if (!Failures.waitedForALock(e)) {
         throw e;
       }
+      // Somebody has locked a table: the others would wait, too.
     }
+    next.clear();
   }
 
-  private void oneByOne() {
-    for (Outcome outcome : List.copyOf(unwritten)) {
-      Set<Long> heldByOthers = new HashSet<>();
-      RuntimeException refusal = refusal(List.of(outcome), heldByOthers);
+  private void write(List<Outcome> outcomes) {
+    Set<Long> heldByOthers = new HashSet<>();
+    if (refusal(outcomes, heldByOthers) == null) {
+      outcomes.forEach(one -> written(one, heldByOthers));
+      return;
+    }
+    for (Outcome outcome : outcomes) {
+      Set<Long> held = new HashSet<>();
+      RuntimeException refusal = refusal(List.of(outcome), held);
       if (refusal != null) {
         Claim claim = outcome.claim();
         try (LogContext context = LogContext.ofPayment(claim.paymentId(), claim.traceId())) {
@@ -78,9 +103,14 @@ final class UnwrittenEvidence {
           log.error("what was answered cannot be kept with its attempt until it is written");
         }
       }
-      if (heldByOthers.isEmpty()) {
-        unwritten.remove(outcome);
-      }
+      written(outcome, held);
+    }
+  }
+
+  private void written(Outcome outcome, Set<Long> heldByOthers) {
+    long id = outcome.claim().attemptId();
+    if (!heldByOthers.contains(id)) {
+      unwritten.remove(id);
     }
   }
 

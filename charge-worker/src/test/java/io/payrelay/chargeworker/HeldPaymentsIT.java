@@ -8,22 +8,29 @@ import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.payrelay.payments.lifecycle.PaymentStatus;
 import io.payrelay.payments.lifecycle.RefundStatus;
 import io.payrelay.platform.config.Settings;
+import io.payrelay.platform.database.DatabaseConfig;
 import io.payrelay.platform.errors.Category;
 import io.payrelay.platform.errors.Failures;
 import io.payrelay.platform.lifecycle.Worker;
 import io.payrelay.providers.PaymentProvider;
 import io.payrelay.providers.generic.GenericProvider;
 import io.payrelay.simulator.ProviderSimulator;
+import java.sql.Connection;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.stream.Stream;
 import org.jdbi.v3.core.Handle;
+import org.jdbi.v3.core.Jdbi;
+import org.jdbi.v3.core.statement.SqlLogger;
+import org.jdbi.v3.core.statement.StatementContext;
+import org.jdbi.v3.postgres.PostgresPlugin;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -98,6 +105,8 @@ class HeldPaymentsIT {
               .toList();
       assertThat(letGo).hasSize(2);
       letGo.forEach(id -> assertEvidence(id));
+      // Of those that wait, what was answered is there, too.
+      assertThat(waiting(refunds)).isEqualTo(4);
       upstream.commit();
     }
 
@@ -132,13 +141,14 @@ class HeldPaymentsIT {
           .mapTo(Integer.class)
           .list();
       send(refunds.subList(0, 6), payments);
-      soon(() -> assertThat(waiting(refunds)).isEqualTo(2));
+      // Whatever waits, what was answered is there already.
+      soon(() -> assertThat(waiting(refunds)).isEqualTo(6));
 
-      // No table is locked: what is left of its calls in flight is for others of the provider.
+      // What is left of its calls in flight is for others of the provider.
       paid(1);
       send(refunds.subList(6, 8), payments.subList(6, 8));
-      // As many wait as may be in flight. Beyond half, what was answered is there already.
-      soon(() -> assertThat(waiting(refunds)).isEqualTo(4));
+      // As many wait as may be in flight.
+      soon(() -> assertThat(waiting(refunds)).isEqualTo(8));
       String next = fixture.pay("pm_card");
       for (int i = 0; i < 3; i++) {
         List<String> ids = second.payAll(12, "pm_card");
@@ -172,6 +182,18 @@ class HeldPaymentsIT {
     }
   }
 
+  private void oneWaits(String payment) {
+    assertThat(
+            fixture.value(
+                """
+                SELECT a.http_status || ' ' || a.detail FROM payrelay.attempt a
+                JOIN payrelay.operation o USING (operation_id)
+                WHERE o.payment_id = :id AND o.kind = 'CHARGE' AND a.outcome IS NULL
+                """,
+                payment))
+        .startsWith("200 answered, not written yet: SUCCEEDED; reference ");
+  }
+
   /** How many have their evidence, and no end. */
   private long waiting(List<String> refunds) {
     return refunds.stream()
@@ -199,7 +221,7 @@ class HeldPaymentsIT {
                 config,
                 ChargeFaults.NONE,
                 outcome -> {},
-                one -> false,
+                () -> false,
                 metrics),
             new Sweep(
                 fixture.workerJdbi(),
@@ -223,6 +245,52 @@ class HeldPaymentsIT {
       migration.rollback();
     }
     assertThat(lane.take(1_000)).isEqualTo(lane.inFlight().max());
+  }
+
+  /** Each transaction says so first: by then it has locked nothing. */
+  @Test
+  void everyTransactionOfTheSweepHasALimit() {
+    ChargeConfig config =
+        ChargeConfig.from(
+            Settings.check(
+                Map.of("PAYRELAY_CHARGE_SWEEP_AGE_MS", "0"),
+                ChargeConfig.SETTINGS,
+                ChargeConfig.SETTINGS));
+    DatabaseConfig login = fixture.login();
+    // Without a pool: each transaction has a connection of its own.
+    Jdbi jdbi =
+        Jdbi.create(login.url(), login.user(), login.password().reveal())
+            .installPlugin(new PostgresPlugin());
+    IdentityHashMap<Connection, List<String>> transactions = new IdentityHashMap<>();
+    jdbi.setSqlLogger(
+        new SqlLogger() {
+          @Override
+          public void logBeforeExecution(StatementContext context) {
+            transactions
+                .computeIfAbsent(context.getConnection(), connection -> new ArrayList<>())
+                .add(context.getRenderedSql());
+          }
+        });
+    List<PaymentProvider> providers = List.of(provider);
+    InstantSource clock = InstantSource.system();
+    Sweep sweep =
+        new Sweep(
+            jdbi,
+            new Acceptance(jdbi, providers, clock, ChargeFaults.NONE),
+            new RefundAcceptance(jdbi, providers, clock, ChargeFaults.NONE),
+            config,
+            new ChargeMetrics(new SimpleMeterRegistry(), List.of()),
+            () -> {});
+    String payment = ChargeFixture.newId();
+    fixture.insert(payment, "pm_card");
+
+    sweep.runOnce();
+
+    assertThat(fixture.nextAction(payment)).isEqualTo("CALL");
+    // What waits, payments, their acceptance, refunds, bodies.
+    assertThat(transactions.values())
+        .hasSizeGreaterThanOrEqualTo(5)
+        .allSatisfy(sql -> assertThat(sql.get(0)).contains("'lock_timeout'"));
   }
 
   @Test
@@ -257,8 +325,8 @@ class HeldPaymentsIT {
   void keepsEveryAnswerWhileATableIsLocked() throws Exception {
     Map<String, String> settings = new HashMap<>(FAST);
     settings.put("LEASE_MS", "5000");
-    settings.put("IN_FLIGHT_MAX", "64");
-    fixture.worker(fixture.providerWithoutQueries(simulator), settings);
+    settings.put("IN_FLIGHT_MAX", "16");
+    ChargeWorker worker = fixture.worker(fixture.providerWithoutQueries(simulator), settings);
     paid(1);
     List<String> ids;
     List<String> later;
@@ -267,9 +335,8 @@ class HeldPaymentsIT {
       migration.execute("LOCK TABLE payrelay.ledger_posting IN ACCESS EXCLUSIVE MODE");
       ids = fixture.payAll(24, "pm_card");
       List<String> called = ids;
-      // Those that are called before the first answer cannot be written.
-      soon(() -> assertThat(renewed(called)).isPositive());
-      int made = attempts(ids).size();
+      // As many are called as may be in flight.
+      soon(() -> assertThat(renewed(called)).isEqualTo(16));
       later = fixture.payAll(8, "pm_card");
       List<String> waiting = later;
       soon(() -> assertThat(waiting).noneMatch(id -> fixture.nextAction(id).equals("-")));
@@ -277,8 +344,10 @@ class HeldPaymentsIT {
       await()
           .during(Duration.ofSeconds(4))
           .atMost(Duration.ofSeconds(15))
-          .until(() -> attempts(called).size() == made && attempts(waiting).isEmpty());
+          .until(() -> attempts(called).size() == 16 && attempts(waiting).isEmpty());
       assertThat(attempts(called)).containsOnly("CALL -");
+      called.stream().filter(id -> !fixture.attempts(id).isEmpty()).forEach(this::oneWaits);
+      assertThat(worker.health()).isEqualTo("ok");
       migration.rollback();
     }
 

@@ -3,6 +3,7 @@ package io.payrelay.providers;
 import io.payrelay.payments.money.Money;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** What a provider's answer says. Business outcomes are values; there are no others than these. */
@@ -50,7 +51,13 @@ public sealed interface ProviderResult {
    *
    * @param retryAfter how long the provider asks us to wait, where it does
    */
-  record NotProcessed(String reason, @Nullable Duration retryAfter) implements ProviderResult {}
+  record NotProcessed(String reason, @Nullable Duration retryAfter) implements ProviderResult {
+
+    /** What follows is told by the reason. */
+    public NotProcessed {
+      Objects.requireNonNull(reason, "reason");
+    }
+  }
 
   /** It may have been executed. Never to be called failed. */
   record Unknown(String reason) implements ProviderResult {}

@@ -13,9 +13,10 @@ public final class BodyRetention {
 
   /**
    * Wipes the bodies of operations that had their end before that, the oldest first, and those of
-   * answers that came before that for operations that were wiped already.
+   * answers that came before that for operations that were wiped already. Nobody is waited for: an
+   * operation of which somebody holds an answer is left for later.
    *
-   * @return how many; fewer than the limit: there are no more
+   * @return how many; fewer than the limit: there are no more, or somebody holds them
    */
   public int wipe(Handle tx, Duration olderThan, int limit) {
     int wiped = wipeEnded(tx, olderThan, limit);
@@ -24,56 +25,83 @@ public final class BodyRetention {
 
   private static int wipeEnded(Handle tx, Duration olderThan, int limit) {
     List<Long> ids =
-        tx.createQuery(
-                """
-                UPDATE payrelay.operation SET request_body = '', wiped_at = clock_timestamp()
-                WHERE operation_id IN (
-                  SELECT o.operation_id FROM payrelay.operation o
-                    JOIN payrelay.payment p ON p.payment_id = o.payment_id
-                    LEFT JOIN payrelay.refund r ON r.refund_id = o.refund_id
-                  WHERE o.next_action IS NULL AND o.wiped_at IS NULL
-                    AND o.updated_at < clock_timestamp() - :age::interval
-                    AND CASE WHEN r.refund_id IS NULL THEN p.status IN ('SUCCEEDED', 'FAILED')
-                      ELSE r.status IN ('SUCCEEDED', 'FAILED', 'RETURNED') END
-                    AND coalesce(r.updated_at, p.updated_at) < clock_timestamp() - :age::interval
-                  ORDER BY o.updated_at LIMIT :limit
-                  FOR UPDATE OF o SKIP LOCKED)
-                RETURNING operation_id
-                """)
-            .bind("age", olderThan.toMillis() + " milliseconds")
-            .bind("limit", limit)
-            .mapTo(Long.class)
-            .list();
-    if (!ids.isEmpty()) {
-      tx.createUpdate(
-              """
-              UPDATE payrelay.attempt SET response_body = NULL
-              WHERE operation_id = ANY (:ids) AND response_body IS NOT NULL
-              """)
-          .bindArray("ids", Long.class, ids)
-          .execute();
-    }
-    return ids.size();
+        free(
+            tx,
+            """
+            SELECT o.operation_id FROM payrelay.operation o
+              JOIN payrelay.payment p ON p.payment_id = o.payment_id
+              LEFT JOIN payrelay.refund r ON r.refund_id = o.refund_id
+            WHERE o.next_action IS NULL AND o.wiped_at IS NULL
+              AND o.updated_at < clock_timestamp() - :age::interval
+              AND CASE WHEN r.refund_id IS NULL THEN p.status IN ('SUCCEEDED', 'FAILED')
+                ELSE r.status IN ('SUCCEEDED', 'FAILED', 'RETURNED') END
+              AND coalesce(r.updated_at, p.updated_at) < clock_timestamp() - :age::interval
+            ORDER BY o.updated_at LIMIT :limit
+            FOR UPDATE OF o SKIP LOCKED
+            """,
+            olderThan,
+            limit);
+    return wipe(tx, ids, "request_body = '', wiped_at = clock_timestamp()");
   }
 
   /** Answers to questions that were asked after an operation was wiped. */
   private static int wipeLate(Handle tx, Duration olderThan, int limit) {
+    List<Long> ids =
+        free(
+            tx,
+            """
+            SELECT operation_id FROM payrelay.operation
+            WHERE late_body_at < clock_timestamp() - :age::interval AND next_action IS NULL
+            ORDER BY late_body_at LIMIT :limit FOR UPDATE SKIP LOCKED
+            """,
+            olderThan,
+            limit);
+    return wipe(tx, ids, "late_body_at = NULL");
+  }
+
+  /** Those that the query locks and of whose answers nobody holds any; these are locked, too. */
+  private static List<Long> free(Handle tx, String query, Duration olderThan, int limit) {
+    List<Long> ids =
+        tx.createQuery(query)
+            .bind("age", olderThan.toMillis() + " milliseconds")
+            .bind("limit", limit)
+            .mapTo(Long.class)
+            .list();
+    if (ids.isEmpty()) {
+      return ids;
+    }
+    // A statement of its own: it sees what was answered until the operations were locked.
     return tx.createQuery(
             """
-            WITH late AS (
-              UPDATE payrelay.operation SET late_body_at = NULL
-              WHERE operation_id IN (SELECT operation_id FROM payrelay.operation
-                WHERE late_body_at < clock_timestamp() - :age::interval AND next_action IS NULL
-                ORDER BY late_body_at LIMIT :limit FOR UPDATE SKIP LOCKED)
-              RETURNING operation_id),
-            emptied AS (
-              UPDATE payrelay.attempt SET response_body = NULL
-              WHERE operation_id IN (SELECT operation_id FROM late) AND response_body IS NOT NULL)
-            SELECT count(*)::integer FROM late
+            WITH ours AS MATERIALIZED (
+              SELECT attempt_id FROM payrelay.attempt
+              WHERE operation_id = ANY (:ids) AND response_body IS NOT NULL
+              FOR UPDATE SKIP LOCKED)
+            SELECT operation_id FROM unnest(:ids) AS one (operation_id)
+            WHERE NOT EXISTS (
+              SELECT FROM payrelay.attempt a
+              WHERE a.operation_id = one.operation_id AND a.response_body IS NOT NULL
+                AND a.attempt_id NOT IN (SELECT attempt_id FROM ours))
             """)
-        .bind("age", olderThan.toMillis() + " milliseconds")
-        .bind("limit", limit)
-        .mapTo(Integer.class)
-        .one();
+        .bindArray("ids", Long.class, ids)
+        .mapTo(Long.class)
+        .list();
+  }
+
+  private static int wipe(Handle tx, List<Long> ids, String change) {
+    if (ids.isEmpty()) {
+      return 0;
+    }
+    tx.createUpdate(
+            """
+            UPDATE payrelay.attempt SET response_body = NULL
+            WHERE operation_id = ANY (:ids) AND response_body IS NOT NULL
+            """)
+        .bindArray("ids", Long.class, ids)
+        .execute();
+    return tx.createUpdate(
+            "UPDATE payrelay.operation SET " + change + " WHERE operation_id = ANY (:ids)")
+        .bindArray("ids", Long.class, ids)
+        .execute();
   }
 }

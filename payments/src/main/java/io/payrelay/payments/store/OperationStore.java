@@ -56,6 +56,9 @@ public final class OperationStore {
       FROM ended done WHERE o.operation_id = done.operation_id
       """;
 
+  /** Each passes over as many as are wanted; more than that are held by nobody in earnest. */
+  private static final int LOOKS_MAX = 64;
+
   private record Due(long operationId, boolean settled, boolean inFlight) {}
 
   /**
@@ -175,11 +178,6 @@ public final class OperationStore {
             .list());
   }
 
-  /** What {@link #take} came to, without the rest. */
-  public List<Claim> claim(Handle tx, String provider, int limit, ClaimTerms terms) {
-    return take(tx, provider, limit, terms).claims();
-  }
-
   /**
    * Claims due operations of a provider, the longest due first. One whose payment has its end is
    * closed instead, or, where that end is contradicted, asked about and never called; an attempt
@@ -188,13 +186,27 @@ public final class OperationStore {
    * safe: where a backup was restored, there may have been a call that nobody here knows of. Where
    * the provider cannot be asked, a key is safe from the request on, not from the first call that
    * is known: nothing else tells what such a call has done. No row is waited for: an operation
-   * whose attempt somebody holds is left for later.
+   * whose attempt somebody holds is left for later, and those behind it are looked at.
    */
   public Claimed take(Handle tx, String provider, int limit, ClaimTerms terms) {
-    List<Due> due = new ArrayList<>(due(tx, provider, limit));
-    List<Long> overdue = due.stream().filter(Due::inFlight).map(Due::operationId).toList();
-    Map<Long, Boolean> abandoned = overdue.isEmpty() ? Map.of() : abandon(tx, overdue);
-    due.removeIf(one -> one.inFlight() && !abandoned.containsKey(one.operationId()));
+    List<Due> due = List.of();
+    Map<Long, Boolean> abandoned = Map.of();
+    List<Long> passed = new ArrayList<>();
+    // What somebody holds would be the first at every look, and leave no place for the others.
+    for (int looks = 0; due.isEmpty() && looks < LOOKS_MAX; looks++) {
+      List<Due> found = due(tx, provider, limit, passed);
+      if (found.isEmpty()) {
+        break;
+      }
+      List<Long> overdue = found.stream().filter(Due::inFlight).map(Due::operationId).toList();
+      Map<Long, Boolean> ended = overdue.isEmpty() ? Map.of() : abandon(tx, overdue);
+      due =
+          found.stream()
+              .filter(one -> !one.inFlight() || ended.containsKey(one.operationId()))
+              .toList();
+      abandoned = ended;
+      passed.addAll(overdue);
+    }
     List<Long> settled = due.stream().filter(Due::settled).map(Due::operationId).toList();
     if (!settled.isEmpty()) {
       tx.createUpdate(
@@ -317,7 +329,7 @@ public final class OperationStore {
         .execute();
   }
 
-  private static List<Due> due(Handle tx, String provider, int limit) {
+  private static List<Due> due(Handle tx, String provider, int limit, List<Long> passed) {
     return tx.createQuery(
             """
             SELECT o.operation_id,
@@ -331,6 +343,7 @@ public final class OperationStore {
               LEFT JOIN payrelay.refund r ON r.refund_id = o.refund_id
             WHERE o.provider = :provider AND o.next_action IS NOT NULL
               AND o.next_action_at <= clock_timestamp()
+              AND o.operation_id <> ALL (:passed)
               AND NOT EXISTS (SELECT FROM payrelay.attempt a
                 WHERE a.operation_id = o.operation_id AND a.finished_at IS NULL
                   AND a.lease_until > clock_timestamp())
@@ -338,6 +351,7 @@ public final class OperationStore {
             FOR UPDATE OF o SKIP LOCKED
             """)
         .bind("provider", provider)
+        .bindArray("passed", Long.class, passed)
         .bind("limit", limit)
         .map(
             (row, context) ->

@@ -126,16 +126,18 @@ class OperationStoreIT {
             .jdbi()
             .inTransaction(
                 tx ->
-                    operations.claim(
-                        tx,
-                        "unasked",
-                        10,
-                        new ClaimTerms(
-                            "test",
-                            TERMS.lease(),
-                            TERMS.keySafe(),
-                            TERMS.resolveHorizon(),
-                            /* asks= */ false))));
+                    operations
+                        .take(
+                            tx,
+                            "unasked",
+                            10,
+                            new ClaimTerms(
+                                "test",
+                                TERMS.lease(),
+                                TERMS.keySafe(),
+                                TERMS.resolveHorizon(),
+                                /* asks= */ false))
+                        .claims()));
 
     Map<String, Claim> byPayment = new HashMap<>();
     claims.forEach(claim -> byPayment.put(claim.paymentId(), claim));
@@ -267,6 +269,61 @@ class OperationStoreIT {
     assertThat(take("abandoner", TERMS).abandonedCharges()).isZero();
   }
 
+  /** With a slow rate limit, or a breaker that tries a provider, there is one place. */
+  @Test
+  void claimsWhatIsBehindAnAttemptThatSomebodyHoldsWithOnePlaceOnly() {
+    accept("behind_001", "behind");
+    accept("behind_002", "behind");
+    accept("behind_003", "behind");
+    List<Claim> held = take("behind", OVER_AT_ONCE).claims();
+    accept("behind_004", "behind");
+    OperationStore.Claimed besides;
+    OperationStore.Claimed nothing;
+    try (Handle person = database.owner.jdbi().open()) {
+      person.begin();
+      person
+          .createQuery("SELECT 1 FROM payrelay.attempt WHERE attempt_id = ANY (:ids) FOR UPDATE")
+          .bindArray("ids", Long.class, held.stream().map(Claim::attemptId).toList())
+          .mapTo(Integer.class)
+          .list();
+      besides = take("behind", TERMS, 1);
+      nothing = take("behind", TERMS, 1);
+      person.rollback();
+    }
+
+    assertThat(held).hasSize(3);
+    assertThat(besides.claims()).extracting(Claim::paymentId).containsExactly("behind_004");
+    assertThat(besides.abandonedCharges()).isZero();
+    assertThat(nothing.claims()).isEmpty();
+    assertThat(take("behind", TERMS, 1).abandonedCharges()).isEqualTo(1);
+    assertThat(take("behind", TERMS).claims()).hasSize(2);
+  }
+
+  /** As a person does who looks at it. */
+  @Test
+  void wipesAllButThatOfWhichSomebodyHoldsAnAnswer() {
+    List<Claim> ended = new ArrayList<>();
+    for (String id : List.of("looked_at1", "looked_at2")) {
+      Claim claim = claimed(id, "looker");
+      finish(claim, AttemptOutcome.SUCCEEDED, null, "pi_" + id, null);
+      settle(id);
+      ended.add(claim);
+    }
+    try (Handle person = database.owner.jdbi().open()) {
+      person.begin();
+      person.execute(
+          "SELECT 1 FROM payrelay.attempt WHERE attempt_id = ? FOR UPDATE",
+          ended.get(0).attemptId());
+      wipe(Duration.ZERO, 100);
+      assertThat(bodies("looked_at1")).isEqualTo("4 false 1");
+      assertThat(bodies("looked_at2")).isEqualTo("0 true 0");
+      person.rollback();
+    }
+
+    assertThat(wipe(Duration.ZERO, 100)).isEqualTo(1);
+    assertThat(bodies("looked_at1")).isEqualTo("0 true 0");
+  }
+
   @Test
   void keepsWhatIsAnsweredAfterTheLeaseAndOverwritesNothing() throws Exception {
     accept("late_00001", "late");
@@ -336,13 +393,17 @@ class OperationStoreIT {
   }
 
   private OperationStore.Claimed take(String provider, ClaimTerms terms) {
+    return take(provider, terms, 10);
+  }
+
+  private OperationStore.Claimed take(String provider, ClaimTerms terms, int limit) {
     return database
         .worker
         .jdbi()
         .inTransaction(
             tx -> {
               LockLimit.set(tx, Duration.ofSeconds(1));
-              return operations.take(tx, provider, 10, terms);
+              return operations.take(tx, provider, limit, terms);
             });
   }
 
@@ -467,7 +528,10 @@ class OperationStoreIT {
   }
 
   private List<Claim> claim(String provider) {
-    return database.worker.jdbi().inTransaction(tx -> operations.claim(tx, provider, 10, TERMS));
+    return database
+        .worker
+        .jdbi()
+        .inTransaction(tx -> operations.take(tx, provider, 10, TERMS).claims());
   }
 
   private void finish(
@@ -501,7 +565,10 @@ class OperationStoreIT {
         .worker
         .jdbi()
         .<Integer, RuntimeException>inTransaction(
-            tx -> new BodyRetention().wipe(tx, olderThan, limit));
+            tx -> {
+              LockLimit.set(tx, Duration.ofSeconds(1));
+              return new BodyRetention().wipe(tx, olderThan, limit);
+            });
   }
 
   /** Bytes of the request, whether it is wiped, and how many answers are kept. */

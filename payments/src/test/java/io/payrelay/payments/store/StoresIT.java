@@ -258,7 +258,7 @@ class StoresIT {
     return database
         .worker
         .jdbi()
-        .inTransaction(tx -> new OperationStore().claim(tx, "simulator", 100, terms))
+        .inTransaction(tx -> new OperationStore().take(tx, "simulator", 100, terms).claims())
         .stream()
         .filter(claim -> ours.contains(claim.paymentId()))
         .sorted(Comparator.comparing(Claim::paymentId))
