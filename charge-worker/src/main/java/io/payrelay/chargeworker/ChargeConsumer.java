@@ -83,6 +83,8 @@ final class ChargeConsumer implements Worker, ConsumerRebalanceListener, AutoClo
     poll();
     takeDue();
     if (batch.isEmpty()) {
+      // What could not be committed, as while the group rebalances: nothing more may come.
+      commit(progress.keySet());
       return 0;
     }
     int count = batch.size();
@@ -92,8 +94,8 @@ final class ChargeConsumer implements Worker, ConsumerRebalanceListener, AutoClo
     setAside.forEach(one -> deadLetters.add(one.received().source(), one.reason()));
     deadLetters.flush();
     finish(verdicts, setAside);
-    commit(progress.keySet());
     accepted.run();
+    commit(progress.keySet());
     return count;
   }
 

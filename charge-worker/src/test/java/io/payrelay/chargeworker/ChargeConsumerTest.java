@@ -18,12 +18,16 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.MockConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.clients.producer.MockProducer;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.RebalanceInProgressException;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.record.TimestampType;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.jdbi.v3.core.ConnectionFactory;
 import org.jdbi.v3.core.Jdbi;
 import org.junit.jupiter.api.Test;
@@ -33,7 +37,17 @@ class ChargeConsumerTest {
 
   private static final TopicPartition PARTITION = new TopicPartition(Topic.CHARGE_REQUESTS, 0);
 
-  private final MockConsumer<byte[], byte[]> kafka = new MockConsumer<>("earliest");
+  private final AtomicBoolean rebalancing = new AtomicBoolean();
+  private final MockConsumer<byte[], byte[]> kafka =
+      new MockConsumer<>("earliest") {
+        @Override
+        public synchronized void commitSync(Map<TopicPartition, OffsetAndMetadata> offsets) {
+          if (rebalancing.getAndSet(false)) {
+            throw new RebalanceInProgressException("not now");
+          }
+          super.commitSync(offsets);
+        }
+      };
   private final ConnectionFactory away =
       () -> {
         throw new SQLException("away", "08001");
@@ -48,9 +62,9 @@ class ChargeConsumerTest {
               new RefundAcceptance(
                   Jdbi.create(away), List.of(), InstantSource.system(), ChargeFaults.NONE)),
           new DeadLetters(
-              () -> {
-                throw new IllegalStateException("nothing is set aside here");
-              }),
+              () ->
+                  new MockProducer<>(
+                      true, null, new ByteArraySerializer(), new ByteArraySerializer())),
           new ChargeMetrics(new SimpleMeterRegistry(), List.of()),
           InstantSource.system(),
           Duration.ofSeconds(60),
@@ -82,6 +96,19 @@ class ChargeConsumerTest {
     assertThat(committed()).contains(new OffsetAndMetadata(0));
   }
 
+  @Test
+  void commitsLaterWhatItCouldNotWhileTheGroupRebalanced() {
+    assign();
+    kafka.addRecord(record(0, "nothing that can be read".getBytes(UTF_8)));
+    rebalancing.set(true);
+
+    assertThatThrownBy(consumer::runOnce).isInstanceOf(RebalanceInProgressException.class);
+    assertThat(committed()).isEmpty();
+    assertThat(consumer.runOnce()).isZero();
+
+    assertThat(committed()).contains(new OffsetAndMetadata(1));
+  }
+
   private void failsRetriably() {
     assertThatThrownBy(consumer::runOnce)
         .satisfies(
@@ -105,6 +132,10 @@ class ChargeConsumerTest {
                 """
                 {"payment_id":"payment_1","merchant":"shop","merchant_order_id":"1",
                 "provider":"simulator","amount_minor":1,"currency":"USD","trace_id":null}""");
+    return record(offset, value);
+  }
+
+  private static ConsumerRecord<byte[], byte[]> record(long offset, byte[] value) {
     RecordHeaders headers = new RecordHeaders();
     headers.add("ce_type", "ChargeRequested".getBytes(UTF_8));
     return new ConsumerRecord<>(
