@@ -78,4 +78,15 @@ public final class ProviderRefunds {
           new Decision(List.of(), Note.NONE, List.of(), List.of(), next);
     };
   }
+
+  /** The same of money that another payment holds: it is told, and booked where it belongs. */
+  public static Decision ofMoneyOfAnother(Payment payment, Fact fact) {
+    Decision told = decide(payment, fact, null, null);
+    return new Decision(
+        told.states(),
+        told.exceptions().isEmpty() ? Note.IGNORED : Note.CONFLICTING,
+        List.of(),
+        told.exceptions(),
+        told.next());
+  }
 }

@@ -31,6 +31,11 @@ public record RefundFailure(Instant at, boolean byProvider, @Nullable String cod
     return one.at.isAfter(other.at) ? one : other;
   }
 
+  /** Surely, that is: of two clocks. */
+  private boolean isBefore(Instant other, boolean otherByProvider) {
+    return other.isAfter(byProvider == otherByProvider ? at : at.plus(SKEW));
+  }
+
   /**
    * Does a success only tell of what came before? Events overtake each other: the provider's own
    * time decides, and of one instant the failure, which is what a refund ends with. What a question
@@ -41,11 +46,11 @@ public record RefundFailure(Instant at, boolean byProvider, @Nullable String cod
     if (failure == null) {
       return false;
     }
+    Instant asked = success.askedAt();
     return switch (success.source()) {
       case RESPONSE -> true;
-      case QUERY -> success.askedAt() != null && !success.askedAt().isAfter(failure.at);
-      case WEBHOOK, SETTLEMENT ->
-          !success.observedAt().isAfter(failure.byProvider ? failure.at : failure.at.plus(SKEW));
+      case QUERY -> asked != null && !failure.isBefore(asked, false);
+      case WEBHOOK, SETTLEMENT -> !failure.isBefore(success.observedAt(), true);
       case OPERATOR, WORKER -> false;
     };
   }

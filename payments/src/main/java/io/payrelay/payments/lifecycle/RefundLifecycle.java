@@ -108,7 +108,7 @@ public final class RefundLifecycle {
       if (context.returned()) {
         return same(refund);
       }
-      if (context.booked() != null) {
+      if (isBooked(refund, fact, context.booked())) {
         return returned(refund, fact, context);
       }
     }
@@ -143,6 +143,14 @@ public final class RefundLifecycle {
       case REFUSED, PAYLOAD_DIFFERS, KEY_REFUSED, UNRESOLVED, DISPUTED, DISPUTE_WON, DISPUTE_LOST ->
           throw new IllegalArgumentException(fact.observation() + " is no outcome");
     };
+  }
+
+  /** Only what the books show as gone can be back, and all of it. */
+  private static boolean isBooked(Refund refund, Fact fact, @Nullable Booked booked) {
+    return booked != null
+        && (fact.amount() == null
+            ? isAnother(refund, fact)
+            : booked.amount().equals(fact.amount()));
   }
 
   /**
@@ -277,7 +285,7 @@ public final class RefundLifecycle {
         List<ExceptionCase> cases = new ArrayList<>();
         if (!back.isEmpty()) {
           cases.add(RefundCases.returned(refund, fact));
-        } else if (refund.isOfCase()) {
+        } else if (refund.isOfCase() && !context.returned()) {
           cases.add(RefundCases.notGivenBack(refund, fact, code(fact)));
         }
         yield new RefundDecision(states, current, Note.NONE, back, cases, NextAction.NONE);

@@ -14,6 +14,7 @@ import io.payrelay.payments.lifecycle.Observation;
 import io.payrelay.payments.lifecycle.Payment;
 import io.payrelay.payments.lifecycle.PaymentLifecycle;
 import io.payrelay.payments.lifecycle.PaymentStatus;
+import io.payrelay.payments.lifecycle.ProviderRefunds;
 import io.payrelay.payments.lifecycle.RefundDecision;
 import io.payrelay.payments.money.Money;
 import io.payrelay.payments.store.LedgerStore.Difference;
@@ -165,8 +166,7 @@ public final class FactStore {
     String holder = claims.get(claimKey(fact));
     return ofRefund != null || holder == null || holder.equals(payment.paymentId())
         ? refunds.ofPayment(payment, fact, ofRefund)
-        // The money is another payment's, and so is what was given back of it.
-        : new Decision(List.of(), Note.IGNORED, List.of(), List.of(), Decision.NextAction.NONE);
+        : ProviderRefunds.ofMoneyOfAnother(payment, fact);
   }
 
   /** The payment that holds a provider transaction, as its own or in suspense; locks nothing. */

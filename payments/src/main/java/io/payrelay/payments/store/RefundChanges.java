@@ -144,9 +144,15 @@ final class RefundChanges {
             FROM (
               SELECT r.payment_id, e.evidence, e.event_at, e.fact_source
               FROM payrelay.refund r JOIN payrelay.refund_event e USING (refund_id)
-              WHERE r.payment_id = ANY (:payment_ids) AND e.event_type <> 'FactConflicting'
+              WHERE r.payment_id = ANY (:payment_ids)
                 -- What is only reported of ours is asked about.
                 AND e.evidence ->> 'observation' = 'FAILED'
+                -- It spoke of this refund, and not of another one of ours or of other money.
+                AND coalesce(e.evidence ->> 'provider_transaction_id', r.provider_transaction_id)
+                  = r.provider_transaction_id
+                AND NOT EXISTS (SELECT FROM payrelay.refund other
+                  WHERE other.provider = r.provider AND other.refund_id <> r.refund_id
+                    AND other.provider_refund_id = e.evidence ->> 'reference')
               UNION ALL
               SELECT e.payment_id, e.evidence, e.event_at, e.fact_source
               FROM payrelay.payment_event e
@@ -210,7 +216,12 @@ final class RefundChanges {
     }
     remember(decision.postings());
     // What is only reported of ours is asked about.
-    if (about.observation() == Observation.FAILED && decision.note() != Note.CONFLICTING) {
+    boolean ofThis =
+        (holder == null || holder.equals(refund.refundId()))
+            && about.provider().equals(refund.provider())
+            && (about.providerTransactionId() == null
+                || about.providerTransactionId().equals(refund.providerTransactionId()));
+    if (about.observation() == Observation.FAILED && ofThis) {
       rememberFailure(about);
     }
     return decision;

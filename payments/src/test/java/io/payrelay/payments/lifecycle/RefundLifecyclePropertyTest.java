@@ -213,7 +213,9 @@ class RefundLifecyclePropertyTest {
                       "returned:"
                           + Postings.refundKey(
                               "simulator", "t1", RefundLifecycle.reference(refund, about)))));
-      if (decision.note() != Decision.Note.CONFLICTING) {
+      if ((holder == null || id.equals(holder))
+          && fact.provider().equals("simulator")
+          && "t1".equals(fact.providerTransactionId())) {
         remember(fact, Observation.FAILED);
       }
       checkMoves(refund, decision);

@@ -180,6 +180,8 @@ class RefundLifecycleTest {
     "WEBHOOK,  WEBHOOK,   1000, LATE_REFUND",
     // Clocks differ.
     "WEBHOOK,  QUERY,     1000, ''",
+    "QUERY,    WEBHOOK,   1000, ''",
+    "QUERY,    WEBHOOK, 400000, LATE_REFUND",
     "WEBHOOK,  QUERY,   400000, LATE_REFUND",
     "QUERY,    QUERY,    -1000, ''",
     "QUERY,    QUERY,        0, ''",
@@ -287,6 +289,42 @@ class RefundLifecycleTest {
         .containsExactly(ExceptionKind.REFUND_RETURNED);
     assertThat(late.note()).isEqualTo(Decision.Note.IGNORED);
     assertThat(late.postings()).isEmpty();
+  }
+
+  @Test
+  void reversesNothingForAFailureOfAnotherAmountThanWasBooked() {
+    RefundDecision decision =
+        decide(SUCCEEDED, fact(Observation.FAILED, "re_1", new Money(300, "EUR")), GONE);
+
+    assertThat(decision.postings()).isEmpty();
+    assertThat(decision.exceptions())
+        .extracting(ExceptionCase::kind)
+        .containsExactly(ExceptionKind.AMOUNT_MISMATCH);
+  }
+
+  @Test
+  void tellsOnceThatARefundOfACaseFailedWhereItsMoneyWasSeenToComeBack() {
+    Refund ours =
+        new Refund(
+            "refund_case_1",
+            "pay_0001",
+            "simulator",
+            "t1",
+            ASKED,
+            "why",
+            "trace-1",
+            PENDING,
+            2,
+            null,
+            null,
+            Instant.EPOCH);
+    Fact failure = fact(Observation.FAILED, "re_1", ASKED).aboutRefund("refund_case_1");
+
+    assertThat(RefundLifecycle.decide(ours, failure, NOTHING).exceptions()).hasSize(1);
+    assertThat(
+            RefundLifecycle.decide(ours, failure, new Context(null, false, null, null, true))
+                .exceptions())
+        .isEmpty();
   }
 
   @ParameterizedTest

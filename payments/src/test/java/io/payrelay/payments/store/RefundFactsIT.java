@@ -382,6 +382,28 @@ class RefundFactsIT {
   }
 
   @Test
+  void remembersOfAFailureWhoseItWas() {
+    capture();
+    request(refund, PART, null);
+    request(refund + "b", PART, null);
+    apply(answer(PENDING, reference));
+
+    // The answer for the second names the first one's; and a third came back with another amount.
+    apply(later(answer(FAILED, reference)).aboutRefund(refund + "b"));
+    Money other = new Money(7, "EUR");
+    Fact third =
+        Samples.ofRefund(payment, FactSource.WEBHOOK, FAILED, money, other, "re_third", refund);
+    apply(later(third));
+    apply(news(SUCCEEDED, reference));
+    apply(
+        Samples.ofRefund(
+            payment, FactSource.WEBHOOK, PROVIDER_REFUND, money, other, "re_third", refund));
+
+    assertThat(state()).isEqualTo("SUCCEEDED 4 " + reference);
+    assertThat(postings()).containsExactly(GONE);
+  }
+
+  @Test
   void leavesARefundToThePaymentWhoseMoneyItGaveBack() {
     capture();
     String other = database.request(payment + "b", 1000);
@@ -393,7 +415,7 @@ class RefundFactsIT {
             database.column(
                 "SELECT kind FROM payrelay.exception_case WHERE payment_id = '%s'"
                     .formatted(other)))
-        .containsExactly("TRANSACTION_CLAIMED_TWICE");
+        .containsExactlyInAnyOrder("TRANSACTION_CLAIMED_TWICE", "PROVIDER_REFUND");
     assertThat(
             database.column(
                 "SELECT kind FROM payrelay.ledger_posting WHERE payment_id = '%s'"
