@@ -160,6 +160,11 @@ final class ChaosProcess implements AutoCloseable {
     order(point.name() + " " + pass);
   }
 
+  /** Takes that back: it did not come to the point. */
+  void spare(Enum<?> point) {
+    order(point.name() + " " + Integer.MAX_VALUE);
+  }
+
   /** Tells it to end in order. */
   void stop() {
     order(ChaosChild.STOP);

@@ -41,7 +41,8 @@ final class RelayChaos implements AutoCloseable {
   private static final long NS_PER_MS = 1_000_000;
   private static final Duration POLL = Duration.ofMillis(20);
   private static final Duration RELAY_LIMIT = Duration.ofSeconds(90);
-  private static final Duration POINT_LIMIT = Duration.ofSeconds(20);
+  private static final Duration POINT_LIMIT = Duration.ofSeconds(60);
+  private static final Duration SPARE_LIMIT = Duration.ofMillis(300);
   private static final Duration DRAIN_LIMIT = Duration.ofMinutes(3);
   private static final int PASSES_MAX = 12;
   private static final int TAKEOVER_WINDOW_MS = 1500;
@@ -205,18 +206,40 @@ final class RelayChaos implements AutoCloseable {
       count(kind, standby, standby.kill(), false);
       return;
     }
+    RelayFaults.Point point = kind.point();
+    ChaosProcess dead = point == null ? null : deadAt(point, 1 + random.nextInt(PASSES_MAX));
+    if (dead != null) {
+      count(kind, dead, dead.death().join(), true);
+      return;
+    }
     // Who is killed during a takeover may well be the last one: the others are starting.
     ChaosProcess active = awaitActive(kind != KillKind.DURING_TAKEOVER);
-    RelayFaults.Point point = kind.point();
-    if (point != null) {
-      active.dieAt(point, 1 + random.nextInt(PASSES_MAX));
-      if (readUntil(() -> active.death().isDone(), POINT_LIMIT)) {
-        count(kind, active, active.death().join(), true);
-        return;
-      }
-      // It has lost the slot before it came to that point.
-    }
     count(point == null ? kind : KillKind.AT_RANDOM_INSTANT, active, active.kill(), true);
+  }
+
+  /** Whoever owns the slot when it comes to that point: it may change hands before. */
+  private @Nullable ChaosProcess deadAt(RelayFaults.Point point, int pass) {
+    long deadlineNs = System.nanoTime() + POINT_LIMIT.toNanos();
+    while (System.nanoTime() < deadlineNs) {
+      ChaosProcess active = awaitActive(true);
+      active.dieAt(point, pass);
+      readUntil(
+          () -> active.death().isDone() || !owns(active),
+          Duration.ofNanos(deadlineNs - System.nanoTime()));
+      if (active.death().isDone()) {
+        return active;
+      }
+      active.spare(point);
+      // It may have been there in that very moment.
+      if (readUntil(() -> active.death().isDone(), SPARE_LIMIT)) {
+        return active;
+      }
+    }
+    return null;
+  }
+
+  private boolean owns(ChaosProcess relay) {
+    return database.owner().startsWith(relay.lifeName() + "#");
   }
 
   private void count(
