@@ -143,65 +143,34 @@ public record Fact(
 
   /** The same, said of the payment with that id. */
   public Fact about(String otherPaymentId) {
-    return new Fact(
-        source,
-        provider,
-        otherPaymentId,
-        observation,
-        providerTransactionId,
-        amount,
-        payeeAccount,
-        reference,
-        code,
-        observedAt,
-        evidence,
-        refundId,
-        askedAt);
+    return with(otherPaymentId, observation, refundId, askedAt);
   }
 
   /** The same, said of our refund with that id. */
   public Fact aboutRefund(@Nullable String ourRefundId) {
-    return new Fact(
-        source,
-        provider,
-        paymentId,
-        observation,
-        providerTransactionId,
-        amount,
-        payeeAccount,
-        reference,
-        code,
-        observedAt,
-        evidence,
-        ourRefundId,
-        askedAt);
+    return with(paymentId, observation, ourRefundId, askedAt);
   }
 
   /** The same, as the answer to a question. */
   public Fact asked(Instant at) {
-    return new Fact(
-        source,
-        provider,
-        paymentId,
-        observation,
-        providerTransactionId,
-        amount,
-        payeeAccount,
-        reference,
-        code,
-        observedAt,
-        evidence,
-        refundId,
-        at);
+    return with(paymentId, observation, refundId, at);
   }
 
   /** The same, seen as something else. */
   Fact as(Observation other) {
+    return with(paymentId, other, refundId, askedAt);
+  }
+
+  private Fact with(
+      String ofPayment,
+      Observation seen,
+      @Nullable String ofRefund,
+      @Nullable Instant answerToQuestionAt) {
     return new Fact(
         source,
         provider,
-        paymentId,
-        other,
+        ofPayment,
+        seen,
         providerTransactionId,
         amount,
         payeeAccount,
@@ -209,8 +178,8 @@ public record Fact(
         code,
         observedAt,
         evidence,
-        refundId,
-        askedAt);
+        ofRefund,
+        answerToQuestionAt);
   }
 
   /**
